@@ -1,0 +1,19 @@
+export interface HttpProbe {
+  readonly url: string;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly limitMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/** The little network that the library's own checks need. No redirects are followed. */
+export interface NetworkPort {
+  /** One HTTP request; the body is cut after 64 KiB. Rejects when no answer came within the limit. */
+  http(probe: HttpProbe): Promise<{ readonly status: number; readonly body: string }>;
+  /** Connects and closes. Rejects with the system's error or a time-out. */
+  connect(target: { readonly host: string; readonly port: number; readonly limitMs: number; readonly signal?: AbortSignal }): Promise<void>;
+  /** Whether a TCP port of a loopback address can be bound now. */
+  portFree(port: number, host?: string): Promise<boolean>;
+  /** A TCP port of the loopback address that was free a moment ago. */
+  freePort(host?: string): Promise<number>;
+}

@@ -1,0 +1,95 @@
+import type { Logger } from '../environment/index.ts';
+import type { Metadata, Pointer, Resource, ResourceInput, TypedKind } from '../resource/index.ts';
+import type {
+  CallOptions,
+  CreateOptions,
+  DestroyOptions,
+  ListOptions,
+  ModifyOptions,
+  ReadOptions,
+  ResourceList,
+  TeardownOptions,
+  UpdateOptions,
+  Updater,
+} from '../state/index.ts';
+
+/**
+ * What a controller reads and is woken by.
+ * Classic controllers: `weak`, `strong` (may add finalizers), `destroyReady` (wakes for what is tearing down without finalizers).
+ * Queue controllers: `primary` (its keys are the queue's), `mapped` (turned into primary keys), `mappedDestroyReady`.
+ */
+export interface Input {
+  readonly namespace: string;
+  readonly type: string;
+  readonly id?: string;
+  readonly kind: 'weak' | 'strong' | 'destroyReady' | 'primary' | 'mapped' | 'mappedDestroyReady';
+}
+
+/** What a controller writes, in any namespace: `exclusive` is the only writer of that type. */
+export interface Output {
+  readonly type: string;
+  readonly kind: 'exclusive' | 'shared';
+}
+
+/** The state, limited to what the controller declared: inputs (and output types) to read. */
+export interface ControllerReader {
+  get<Spec = unknown>(pointer: Pointer<Spec>, options?: ReadOptions): Promise<Resource<Spec>>;
+  list<Spec = unknown>(kind: TypedKind<Spec>, options?: ListOptions): Promise<ResourceList<Spec>>;
+  /** The same reads past the cache, linearizable. */
+  readonly uncached: Pick<ControllerReader, 'get' | 'list'>;
+  abortSignalOnTeardown(pointer: Pointer, options: CallOptions & { readonly signal: AbortSignal }): Promise<AbortSignal>;
+}
+
+/** … and output types to write. What is created carries the controller's name as owner unless the options say otherwise. */
+export interface ControllerWriter {
+  create<Spec = unknown>(resource: ResourceInput<Spec> | Resource<Spec>, options?: CreateOptions & { readonly noOwner?: boolean }): Promise<Resource<Spec>>;
+  update<Spec = unknown>(resource: ResourceInput<Spec> | Resource<Spec>, options?: UpdateOptions): Promise<Resource<Spec>>;
+  modify<Spec = unknown>(empty: ResourceInput<Spec> | Resource<Spec>, updater: Updater<Spec>, options?: ModifyOptions & { readonly noOwner?: boolean }): Promise<Resource<Spec>>;
+  updateWithConflicts<Spec = unknown>(pointer: Pointer<Spec>, updater: Updater<Spec>, options?: Omit<UpdateOptions, 'currentVersion'>): Promise<Resource<Spec>>;
+  teardown(pointer: Pointer, options?: TeardownOptions): Promise<boolean>;
+  destroy(pointer: Pointer, options?: DestroyOptions): Promise<void>;
+  /** Strong, primary and mapped inputs only. */
+  addFinalizer(pointer: Pointer, ...finalizers: readonly string[]): Promise<void>;
+  /** The same; no error when the resource is gone. */
+  removeFinalizer(pointer: Pointer, ...finalizers: readonly string[]): Promise<void>;
+}
+
+/** What a controller gets for one run. */
+export interface ControllerContext extends ControllerReader, ControllerWriter {
+  /** The controller's name. */
+  readonly name: string;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+export interface ReconcileRequest {
+  readonly pointer: Pointer;
+}
+
+/** What a reconcile asks for: nothing, or to run again after a while. Throw `requeueError` or `skipError` for the others. */
+export interface ReconcileResult {
+  readonly requeueAfterMs?: number;
+}
+
+/** What a mapper sees of a changed mapped input; on an update it is asked for the old and for the new value. */
+export interface MappedInput {
+  readonly metadata: Metadata;
+  /** The resource is gone; `metadata` is the last known. */
+  readonly destroyed: boolean;
+}
+
+/** A controller with a keyed queue: one key never runs twice at once. */
+export interface QueueController {
+  readonly name: string;
+  readonly inputs: readonly Input[];
+  readonly outputs: readonly Output[];
+  /** @default 1 */
+  readonly concurrency?: number;
+  reconcile(context: ControllerContext, request: ReconcileRequest): Promise<ReconcileResult | void>;
+  /** Turns a change of a mapped input into primary keys. Retried when it throws. */
+  mapInput?(context: ControllerContext, input: MappedInput): Promise<readonly Pointer[]> | readonly Pointer[];
+  /** Runs beside the workers; restarted with back-off when it fails. */
+  run?(context: ControllerContext & { readonly wake: (pointer: Pointer) => void }): Promise<void>;
+  /** After all workers have ended. */
+  shutdown?(context: ControllerContext): Promise<void>;
+}

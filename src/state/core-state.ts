@@ -1,0 +1,82 @@
+import type { Kind, Pointer, Resource, ResourceInput, ResourcePhase, TypedKind } from '../resource/index.ts';
+import type { CreateOptions, DestroyOptions, ReadOptions, ListOptions, UpdateOptions, WatchKindOptions, WatchOptions } from './options.ts';
+import type { AggregatedWatch, Watch } from './watch.ts';
+
+/** What a backend keeps of the finer promises; the conformance suite checks that the flags tell the truth. */
+export interface Capabilities {
+  /** One revision over all kinds; a list is a snapshot at one revision. */
+  readonly globalRevision: boolean;
+  /** Every incarnation has a uid of its own. */
+  readonly incarnations: boolean;
+  /** `watchKinds` gives several kinds in commit order. */
+  readonly multiKindWatch: boolean;
+  readonly tailEvents: boolean;
+  /** Bookmarks survive a restart of the store. */
+  readonly durableBookmarks: boolean;
+}
+
+/** A list: resources sorted by the UTF-8 bytes of their ids, a snapshot at `revision`. Frozen. */
+export interface ResourceList<Spec = unknown> {
+  readonly items: readonly Resource<Spec>[];
+  /** Absent where the backend has no common revision. */
+  readonly revision?: number;
+}
+
+/**
+ * The contract of a backend: one method is one effect, and nothing happens after its answer. Users take `State`,
+ * which `wrapCore` builds on any of these.
+ */
+export interface CoreState {
+  readonly capabilities: Capabilities;
+
+  /** NotFound when it is not there. */
+  get<Spec = unknown>(pointer: Pointer<Spec>, options?: ReadOptions): Promise<Resource<Spec>>;
+
+  /** An unknown kind is an empty list and allocates nothing. */
+  list<Spec = unknown>(kind: TypedKind<Spec>, options?: ListOptions): Promise<ResourceList<Spec>>;
+
+  /**
+   * Conflict (alreadyExists) when it is there. The owner comes from the options; an owner in the metadata that differs
+   * is an owner conflict. Version, uid and timestamps of the argument are ignored; finalizers, labels, annotations and
+   * phase are kept. Answers the stored resource; the argument is never changed.
+   */
+  create<Spec = unknown>(resource: ResourceInput<Spec> | Resource<Spec>, options?: CreateOptions): Promise<Resource<Spec>>;
+
+  /**
+   * Checks in this order: NotFound, owner conflict, version conflict, phase conflict. The version of the argument (or
+   * `currentVersion`) is the precondition. An update without a change still writes a new version and emits an event.
+   */
+  update<Spec = unknown>(resource: ResourceInput<Spec> | Resource<Spec>, options?: UpdateOptions): Promise<Resource<Spec>>;
+
+  /** Checks in this order: NotFound, owner conflict, incarnation conflict, pendingFinalizers conflict. */
+  destroy(pointer: Pointer, options?: DestroyOptions): Promise<void>;
+
+  /** First the present value as `created` (or `destroyed` with a tombstone), then every change. */
+  watch<Spec = unknown>(pointer: Pointer<Spec>, options?: WatchOptions): Promise<Watch<Spec>>;
+
+  /** No initial events unless asked for. */
+  watchKind<Spec = unknown>(kind: TypedKind<Spec>, options?: WatchKindOptions): Promise<Watch<Spec>>;
+
+  /** The same in batches. */
+  watchKindAggregated<Spec = unknown>(kind: TypedKind<Spec>, options?: WatchKindOptions): Promise<AggregatedWatch<Spec>>;
+
+  /**
+   * Several kinds in commit order, in batches. A denied or unknown kind arrives as `kindErrored` and does not end the rest.
+   * Bootstrap: all contents (kind by kind in the given order, each sorted by id), then one `bootstrapped`.
+   */
+  watchKinds(kinds: readonly Kind[], options?: WatchKindOptions): Promise<AggregatedWatch>;
+
+  /** Native teardown, where the backend has one; every wrapper passes it through. */
+  teardown?(pointer: Pointer, options?: TeardownOptions): Promise<boolean>;
+  /** Native teardown and destroy, where the backend has it. */
+  teardownAndDestroy?(pointer: Pointer, options?: TeardownOptions): Promise<void>;
+  /** Resolves once reads see `revision`. Absent: reads always see what was acknowledged. */
+  waitForRevision?(revision: number, options?: { readonly signal?: AbortSignal }): Promise<void>;
+}
+
+export interface TeardownOptions {
+  readonly owner?: string;
+  readonly signal?: AbortSignal;
+}
+
+export type { ResourcePhase };
