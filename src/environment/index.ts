@@ -1,7 +1,13 @@
 export type * from './environment.ts';
 export type * from './files.ts';
 export type * from './logger.ts';
+export { lineLogger, makeLogger, silentLogger } from './loggers.ts';
+export { MemoryMetrics, noMetrics } from './memory-metrics.ts';
 export type * from './metrics.ts';
 export type * from './network.ts';
+export type { NodeEnvironmentOptions } from './node-environment.ts';
+export { nodeEnvironment } from './node-environment.ts';
 export type * from './open-counter.ts';
+export { OpenThings } from './open-things.ts';
 export type * from './processes.ts';
+export { sleepOn } from './sleep.ts';

@@ -1,4 +1,4 @@
-import type { Metadata, Resource, ResourcePhase } from './resource.ts';
+import type { Metadata, ResourcePhase } from './resource.ts';
 
 /** An ordered set of text under edit. */
 export interface FinalizerDraft {
@@ -45,10 +45,4 @@ export interface ResourceDraft<Spec = unknown> {
   readonly annotations: TextMapDraft;
   get spec(): Writable<Spec>;
   set spec(value: Spec | Writable<Spec>);
-}
-
-/** What a draft is made from, and what `finishDraft` answers: `original` itself when nothing changed. */
-export interface OpenDraft<Spec> {
-  readonly draft: ResourceDraft<Spec>;
-  readonly original: Resource<Spec>;
 }

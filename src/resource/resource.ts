@@ -11,7 +11,7 @@ declare const specType: unique symbol;
 
 /** A kind whose resources have a spec of this type; plain kinds are `TypedKind<unknown>`. */
 export interface TypedKind<Spec = unknown> extends Kind {
-  readonly [specType]?: (spec: Spec) => Spec;
+  readonly [specType]?: Spec;
 }
 
 /** Names one resource. `Spec` is a compile-time mark only; it is put there by a definition. */

@@ -1,5 +1,16 @@
 export type * from './core-state.ts';
+export * from './errors.ts';
+export type { EventSource } from './event-source.ts';
+export { mapSource } from './event-source.ts';
+export { createAggregatedWatch, createWatch, sourceOf } from './event-stream.ts';
 export type * from './events.ts';
+export type { Access, AccessRule, AccessVerb } from './filter.ts';
+export { filter } from './filter.ts';
 export type * from './options.ts';
+export { owned } from './owned.ts';
+export { registerDefinitions } from './register-definitions.ts';
 export type * from './state.ts';
+export { validated } from './validated.ts';
 export type * from './watch.ts';
+export { matchesEvent } from './watch-for.ts';
+export { wrapCore } from './wrap-core.ts';

@@ -1,0 +1,134 @@
+import type { Kind, Resource } from '../../resource/index.ts';
+import type { Commit } from './commit.ts';
+import { CommitLog } from './commit-log.ts';
+import type { KindWatcher } from './kind-watcher.ts';
+import { OrderedEntries } from './ordered-entries.ts';
+import type { PointerWatcher } from './pointer-watcher.ts';
+
+/** What a store opened from disk knows of a value that nobody has asked for yet. */
+export interface EncodedResource {
+  decode(): Resource;
+}
+
+/** One resource of a kind: what readers see, and above it what is on its way to the disk. */
+export class Entry {
+  readonly id: string;
+  #value: Resource | undefined;
+  #encoded: EncodedResource | undefined;
+  /** The newest write that is not durable yet. */
+  staged: StagedWrite | undefined;
+  /** No longer in the collection. */
+  dead = false;
+
+  constructor(id: string, value: Resource | undefined, encoded?: EncodedResource) {
+    this.id = id;
+    this.#value = value;
+    this.#encoded = encoded;
+  }
+
+  /** The durable value; `undefined` while only a create is staged. */
+  get value(): Resource | undefined {
+    if (this.#encoded !== undefined) {
+      this.#value = this.#encoded.decode();
+      this.#encoded = undefined;
+    }
+    return this.#value;
+  }
+
+  set value(value: Resource | undefined) {
+    this.#encoded = undefined;
+    this.#value = value;
+  }
+
+  get present(): boolean {
+    return this.#value !== undefined || this.#encoded !== undefined;
+  }
+}
+
+/** A write that was accepted and waits for its sync. */
+export interface StagedWrite {
+  readonly value: Resource | undefined;
+  /** Settles with the fate of the write. */
+  readonly settled: Promise<void>;
+}
+
+/** All of one kind. */
+export class Collection {
+  readonly kind: Kind;
+  readonly entries = new Map<string, Entry>();
+  readonly ordered = new OrderedEntries<Entry>();
+  readonly log: CommitLog;
+  readonly kindWatchers = new Set<KindWatcher>();
+  readonly pointerWatchers = new Map<string, Set<PointerWatcher>>();
+  /** Kind watchers whose reader waits; they are woken by the next matching commit and wait anew. */
+  waiting = new Set<KindWatcher>();
+  /** Kind watchers that note every commit by id until their reader has caught up. */
+  readonly lagging = new Set<KindWatcher>();
+  #listed: readonly Resource[] | undefined;
+
+  constructor(kind: Kind, floor: number) {
+    this.kind = kind;
+    this.log = new CommitLog(floor);
+  }
+
+  /** All resources in order; one frozen array until the next write. */
+  list(): readonly Resource[] {
+    if (this.#listed === undefined) {
+      const items: Resource[] = [];
+      this.ordered.forEach((entry) => {
+        const value = entry.value;
+        if (value !== undefined) items.push(value);
+      });
+      this.#listed = Object.freeze(items);
+    }
+    return this.#listed;
+  }
+
+  /** The entry of an id, made when it is missing. */
+  claim(id: string): Entry {
+    let entry = this.entries.get(id);
+    if (entry === undefined) {
+      entry = new Entry(id, undefined);
+      this.entries.set(id, entry);
+    }
+    return entry;
+  }
+
+  /** Puts in what was read from disk. */
+  load(id: string, encoded: EncodedResource): void {
+    const entry = new Entry(id, undefined, encoded);
+    this.entries.set(id, entry);
+    this.ordered.add(entry);
+  }
+
+  /** Moves the served value. */
+  apply(commit: Commit): void {
+    this.#listed = undefined;
+    const entry = this.claim(commit.id);
+    const wasPresent = entry.present;
+    entry.value = commit.value;
+    if (commit.value !== undefined) {
+      if (!wasPresent) this.ordered.add(entry);
+    } else if (wasPresent) {
+      entry.dead = true;
+      this.ordered.noteDead();
+      this.entries.delete(commit.id);
+      // A create that is already staged on top goes on in an entry of its own.
+      if (entry.staged !== undefined) {
+        const next = this.claim(commit.id);
+        next.staged = entry.staged;
+      }
+    }
+    this.log.append(commit);
+  }
+
+  /** Forgets an entry that was only claimed. */
+  release(entry: Entry): void {
+    if (!entry.present && entry.staged === undefined && this.entries.get(entry.id) === entry) this.entries.delete(entry.id);
+  }
+
+  /** Nothing is here and nobody looks. */
+  get idle(): boolean {
+    return this.entries.size === 0 && this.log.size === 0 && this.kindWatchers.size === 0 && this.pointerWatchers.size === 0;
+  }
+}

@@ -1,0 +1,91 @@
+import { compareIds } from '../../resource/index.ts';
+
+const chunkSize = 512;
+
+interface Named {
+  readonly id: string;
+  readonly dead: boolean;
+}
+
+/**
+ * Entries in order of their ids. Adding is O(1): new ones wait and are merged at the next ordered read, so that a burst
+ * of creates pays one sort and a single one a binary search. Removed ones are marked and left out.
+ */
+export class OrderedEntries<Entry extends Named> {
+  #chunks: Entry[][] = [];
+  #waiting: Entry[] = [];
+  /** Dead entries, waiting ones included. */
+  #dead = 0;
+  /** Entries in chunks, dead ones included. */
+  #held = 0;
+
+  add(entry: Entry): void {
+    this.#waiting.push(entry);
+  }
+
+  /** To be told once for each entry that was marked dead. */
+  noteDead(): void {
+    this.#dead++;
+  }
+
+  /** Calls back for each living entry in order. */
+  forEach(callback: (entry: Entry) => void): void {
+    this.#settle();
+    for (const chunk of this.#chunks) {
+      for (const entry of chunk) if (!entry.dead) callback(entry);
+    }
+  }
+
+  #settle(): void {
+    const waiting = this.#waiting.filter((entry) => !entry.dead);
+    this.#dead -= this.#waiting.length - waiting.length;
+    this.#waiting = [];
+    const rebuild = this.#dead * 2 > this.#held || waiting.length * 8 > this.#held;
+    if (waiting.length === 0 && (!rebuild || this.#held === 0)) return;
+    waiting.sort((left, right) => compareIds(left.id, right.id));
+    if (rebuild) return this.#rebuild(waiting);
+    for (const entry of waiting) this.#insert(entry);
+    this.#held += waiting.length;
+  }
+
+  #rebuild(added: readonly Entry[]): void {
+    const kept = this.#chunks.flat().filter((entry) => !entry.dead);
+    const merged: Entry[] = [];
+    let index = 0;
+    for (const entry of kept) {
+      for (; index < added.length && compareIds((added[index] as Entry).id, entry.id) < 0; index++) merged.push(added[index] as Entry);
+      merged.push(entry);
+    }
+    for (; index < added.length; index++) merged.push(added[index] as Entry);
+    this.#chunks = [];
+    for (let start = 0; start < merged.length; start += chunkSize) this.#chunks.push(merged.slice(start, start + chunkSize));
+    this.#held = merged.length;
+    this.#dead = 0;
+  }
+
+  #insert(entry: Entry): void {
+    let low = 0;
+    let high = this.#chunks.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const chunk = this.#chunks[middle] as Entry[];
+      if (compareIds((chunk[chunk.length - 1] as Entry).id, entry.id) < 0) low = middle + 1;
+      else high = middle;
+    }
+    const place = Math.min(low, this.#chunks.length - 1);
+    const chunk = this.#chunks[place];
+    if (chunk === undefined) {
+      this.#chunks.push([entry]);
+      return;
+    }
+    let from = 0;
+    let to = chunk.length;
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (compareIds((chunk[middle] as Entry).id, entry.id) < 0) from = middle + 1;
+      else to = middle;
+    }
+    chunk.splice(from, 0, entry);
+    if (chunk.length > chunkSize * 2) this.#chunks.splice(place, 1, chunk.slice(0, chunkSize), chunk.slice(chunkSize));
+  }
+}

@@ -1,0 +1,107 @@
+import type { Resource } from '../../resource/index.ts';
+import type { StateEvent } from '../../state/index.ts';
+import type { Bookmarks } from './bookmark.ts';
+import type { CompiledQuery } from '../../resource/index.ts';
+import type { Commit } from './commit.ts';
+
+/** What a lagging watcher still has to learn about one id. */
+interface PendingEntry {
+  /** The value that was delivered last; `undefined`: none. */
+  readonly base: Resource | undefined;
+  latest: Resource | undefined;
+  revision: number;
+}
+
+/** Counts pending entries of all watchers of a store together. */
+export interface PendingBudget {
+  count: number;
+  readonly limit: number;
+}
+
+/**
+ * What a lagging watcher still has to learn: at most one entry per id, ordered by the newest revision of each. Values are
+ * shared, so an entry costs its map slot only.
+ */
+export class Pending {
+  readonly #entries = new Map<string, PendingEntry>();
+  readonly #budget: PendingBudget;
+  readonly #query: CompiledQuery | undefined;
+  /** Above the store's limit live values are not kept: they come from a snapshot, and only what went is remembered. */
+  #snapshotNeeded = false;
+
+  constructor(budget: PendingBudget, query: CompiledQuery | undefined) {
+    this.#budget = budget;
+    this.#query = query;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get snapshotNeeded(): boolean {
+    return this.#snapshotNeeded;
+  }
+
+  add(key: string, commit: Commit): void {
+    const visible = (value: Resource | undefined): Resource | undefined =>
+      value !== undefined && (this.#query === undefined || this.#query(value.metadata)) ? value : undefined;
+    const known = this.#entries.get(key);
+    const base = known === undefined ? visible(commit.old) : known.base;
+    const latest = visible(commit.value);
+    if (known !== undefined) {
+      // An entry moves to its newest revision: a map keeps the order of insertion.
+      this.#entries.delete(key);
+      this.#budget.count--;
+    }
+    // Nothing delivered and nothing there: nothing to tell.
+    if (base === undefined && latest === undefined) return;
+    if (this.#budget.count >= this.#budget.limit) this.#overflow();
+    if (this.#snapshotNeeded && base === undefined) return;
+    this.#entries.set(key, { base, latest, revision: commit.revision });
+    this.#budget.count++;
+  }
+
+  /** Drops what a snapshot will tell: everything that is live now. */
+  #overflow(): void {
+    this.#snapshotNeeded = true;
+    for (const [key, entry] of this.#entries) {
+      if (entry.latest === undefined || entry.base === undefined) continue;
+      this.#entries.delete(key);
+      this.#budget.count--;
+    }
+  }
+
+  /** Takes about `max` events, oldest first; all carry `safe` as bookmark but the very last one, once nothing is left. */
+  take(max: number, safe: number, bookmarks: Bookmarks): StateEvent[] {
+    const events: StateEvent[] = [];
+    for (const [key, entry] of this.#entries) {
+      if (events.length >= max) break;
+      this.#entries.delete(key);
+      this.#budget.count--;
+      const last = this.#entries.size === 0 && !this.#snapshotNeeded;
+      const { base, latest, revision } = entry;
+      const replaced = base !== undefined && latest !== undefined && base.metadata.uid !== latest.metadata.uid;
+      if (base !== undefined && (latest === undefined || replaced)) {
+        events.push(resyncEvent({ type: 'destroyed', resource: base }, revision, last && !replaced ? revision : safe, bookmarks));
+      }
+      if (latest === undefined) continue;
+      if (base === undefined || replaced) events.push(resyncEvent({ type: 'created', resource: latest }, revision, last ? revision : safe, bookmarks));
+      else events.push(resyncEvent({ type: 'updated', resource: latest, old: base }, revision, last ? revision : safe, bookmarks));
+    }
+    return events;
+  }
+
+  clear(): void {
+    this.#budget.count -= this.#entries.size;
+    this.#entries.clear();
+  }
+}
+
+type Change =
+  | { readonly type: 'created' | 'destroyed'; readonly resource: Resource }
+  | { readonly type: 'updated'; readonly resource: Resource; readonly old: Resource };
+
+/** An event of a coalesced stretch. A negative `bookmarkAt` means that no place is safe yet. */
+export function resyncEvent(change: Change, revision: number, bookmarkAt: number, bookmarks: Bookmarks): StateEvent {
+  return Object.freeze({ ...change, revision, resync: true, ...(bookmarkAt >= 0 && { bookmark: bookmarks.at(bookmarkAt) }) });
+}

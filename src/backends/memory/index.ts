@@ -1,0 +1,2 @@
+export type { MemoryStateOptions } from './memory-state.ts';
+export { memoryState } from './memory-state.ts';

@@ -1,0 +1,36 @@
+import type { Logger, LogLevel } from './logger.ts';
+
+/** A logger that hands every line to `write`. */
+export function makeLogger(write: (level: LogLevel, message: string, fields: Readonly<Record<string, unknown>>) => void, fields: Readonly<Record<string, unknown>> = {}): Logger {
+  return {
+    log: (level, message, more) => write(level, message, more === undefined ? fields : { ...fields, ...more }),
+    with: (more) => makeLogger(write, { ...fields, ...more }),
+  };
+}
+
+/** Drops everything. */
+export const silentLogger: Logger = { log: () => {}, with: () => silentLogger };
+
+const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+
+/** One line of text per message, for people: time, level, message, fields. Control characters are escaped. */
+export function lineLogger(options: { readonly write: (line: string) => void; readonly timestamp: () => string; readonly level?: LogLevel }): Logger {
+  const lowest = levels.indexOf(options.level ?? 'info');
+  return makeLogger((level, message, fields) => {
+    if (levels.indexOf(level) < lowest) return;
+    const rest = Object.entries(fields).map(([key, value]) => ` ${key}=${fieldText(value)}`);
+    options.write(`${options.timestamp()} ${level.padEnd(5)} ${escapeControls(message)}${rest.join('')}`);
+  });
+}
+
+function fieldText(value: unknown): string {
+  if (value instanceof Error) return JSON.stringify(value.message);
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value === 'string' && /^[\w./:@-]+$/.test(value)) return value;
+  return escapeControls(JSON.stringify(value) ?? 'undefined');
+}
+
+function escapeControls(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is escaped.
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`);
+}

@@ -1,0 +1,171 @@
+import type { InvalidIssue } from './errors.ts';
+import { metadataMark, resourceMark } from './mark.ts';
+import type { Metadata, Pointer, Resource, ResourceInput } from './resource.ts';
+import { undefinedVersion } from './resource.ts';
+import { isWellFormed, utf8Length, visibleText } from './text.ts';
+import { appendPath, freezeSpec, invalid } from './values.ts';
+
+/** Longest name or id, in UTF-8 bytes. */
+export const maximumNameBytes = 1024;
+
+const noTexts: readonly string[] = Object.freeze([]);
+const noPairs: Readonly<Record<string, string>> = Object.freeze({});
+
+/** What is wrong with a namespace, type or id; `undefined` when it is fine. */
+export function nameProblem(name: unknown): string | undefined {
+  if (typeof name !== 'string') return `expected text, found ${name === null ? 'null' : typeof name}`;
+  if (name === '') return 'expected 1 to 1024 bytes, found none';
+  if (plainName.test(name)) return undefined;
+  if (!isWellFormed(name)) return 'must be well-formed Unicode';
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused.
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(name)) return `must not hold control characters, found ${JSON.stringify(visibleText(name))}`;
+  const bytes = utf8Length(name);
+  if (bytes > maximumNameBytes) return `must be at most ${maximumNameBytes} UTF-8 bytes, found ${bytes}`;
+  return undefined;
+}
+
+const plainName = /^[\x20-\x7e]{1,1024}$/;
+
+/** Throws Invalid when a namespace, type or id of a pointer cannot be one. */
+export function checkPointer(pointer: Pointer): void {
+  const issues: InvalidIssue[] = [];
+  for (const field of ['namespace', 'type', 'id'] as const) {
+    const problem = nameProblem(pointer[field]);
+    if (problem !== undefined) issues.push({ path: `metadata.${field}`, message: problem });
+  }
+  if (issues.length > 0) throw invalid(issues);
+}
+
+/** Throws Invalid when a kind cannot be one. */
+export function checkKind(kind: { readonly namespace: string; readonly type: string }): void {
+  const issues: InvalidIssue[] = [];
+  for (const field of ['namespace', 'type'] as const) {
+    const problem = nameProblem(kind[field]);
+    if (problem !== undefined) issues.push({ path: `metadata.${field}`, message: problem });
+  }
+  if (issues.length > 0) throw invalid(issues);
+}
+
+/**
+ * A checked, deeply frozen resource from plain data. What is already such a value comes back as it is; the caller's own
+ * objects are copied. Throws Invalid naming every wrong path.
+ */
+export function makeResource<Spec>(input: ResourceInput<Spec> | Resource<Spec>): Resource<Spec> {
+  if (resourceMark.on(input)) return input as Resource<Spec>;
+  const metadata = makeMetadata(input.metadata);
+  if (input.spec === undefined) {
+    throw invalid([{ path: 'spec', message: 'expected plain data, found undefined (a resource without a spec is a tombstone)' }], metadata);
+  }
+  return assembleResource(metadata, freezeSpec(input.spec, metadata));
+}
+
+/** Puts together parts that are known to be checked and frozen. */
+export function assembleResource<Spec>(metadata: Metadata, spec: Spec): Resource<Spec> {
+  return resourceMark.seal({ metadata, spec });
+}
+
+/** Freezes metadata whose parts are known to be checked and frozen (made by this room or by a store's own decoder). */
+export function assembleMetadata(metadata: Metadata): Metadata {
+  return metadataMark.seal(metadata);
+}
+
+/** Checked, frozen metadata with every field filled in. */
+export function makeMetadata(input: ResourceInput['metadata'] & Partial<Metadata>): Metadata {
+  if (metadataMark.on(input)) return input as Metadata;
+  const issues: InvalidIssue[] = [];
+  for (const field of ['namespace', 'type', 'id'] as const) {
+    const problem = nameProblem(input[field]);
+    if (problem !== undefined) issues.push({ path: `metadata.${field}`, message: problem });
+  }
+  const phase = input.phase ?? 'running';
+  if (phase !== 'running' && phase !== 'tearingDown') {
+    issues.push({ path: 'metadata.phase', message: `expected running or tearingDown, found ${visibleText(String(phase))}` });
+  }
+  const owner = input.owner ?? '';
+  checkText(owner, 'metadata.owner', issues);
+  const finalizers = makeTexts(input.finalizers, 'metadata.finalizers', issues);
+  const labels = makePairs(input.labels, 'metadata.labels', issues);
+  const annotations = makePairs(input.annotations, 'metadata.annotations', issues);
+  const version = input.version ?? undefinedVersion;
+  if (typeof version !== 'string' || version === '') {
+    issues.push({ path: 'metadata.version', message: `expected decimal text or ${undefinedVersion}, found ${JSON.stringify(version)}` });
+  }
+  if (issues.length > 0) {
+    const named = issues.some((issue) => /^metadata\.(namespace|type|id)$/.test(issue.path)) ? undefined : input;
+    throw invalid(issues, named);
+  }
+  return assembleMetadata({
+    namespace: input.namespace,
+    type: input.type,
+    id: input.id,
+    version,
+    uid: input.uid ?? '',
+    phase,
+    owner,
+    finalizers,
+    labels,
+    annotations,
+    created: input.created ?? '',
+    updated: input.updated ?? '',
+  });
+}
+
+function checkText(value: unknown, path: string, issues: InvalidIssue[]): value is string {
+  if (typeof value !== 'string') {
+    issues.push({ path, message: `expected text, found ${value === null ? 'null' : typeof value}` });
+    return false;
+  }
+  if (isWellFormed(value)) return true;
+  issues.push({ path, message: 'must be well-formed Unicode' });
+  return false;
+}
+
+/** Checks an ordered set of text: finalizers. */
+export function makeTexts(input: readonly string[] | undefined, path: string, issues: InvalidIssue[]): readonly string[] {
+  if (input === undefined || input.length === 0) return noTexts;
+  if (!Array.isArray(input)) {
+    issues.push({ path, message: 'expected a list of text' });
+    return noTexts;
+  }
+  const texts = new Set<string>();
+  input.forEach((value, index) => {
+    const at = appendPath(path, index);
+    if (!checkText(value, at, issues)) return;
+    const problem = nameProblem(value);
+    if (problem !== undefined) issues.push({ path: at, message: problem });
+    texts.add(value);
+  });
+  return Object.freeze([...texts]);
+}
+
+/** Checks labels or annotations. */
+export function makePairs(
+  input: Readonly<Record<string, string>> | undefined,
+  path: string,
+  issues: InvalidIssue[],
+): Readonly<Record<string, string>> {
+  if (input === undefined) return noPairs;
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    issues.push({ path, message: 'expected a map of text' });
+    return noPairs;
+  }
+  const keys = Object.keys(input);
+  if (keys.length === 0) return noPairs;
+  const pairs: Record<string, string> = {};
+  for (const key of keys) {
+    const at = appendPath(path, key);
+    const problem = key === '__proto__' ? 'this key is not allowed' : nameProblem(key);
+    if (problem !== undefined) {
+      issues.push({ path: at, message: problem });
+      continue;
+    }
+    const value = input[key];
+    if (typeof value === 'number' || typeof value === 'boolean') {
+      issues.push({ path: at, message: `expected text, found a ${typeof value}: write it in quotes` });
+    } else if (checkText(value, at, issues)) {
+      pairs[key] = value;
+    }
+  }
+  return Object.freeze(pairs);
+}
+

@@ -1,0 +1,52 @@
+/** Whether text is well-formed Unicode: no half of a surrogate pair stands alone. */
+export function isWellFormed(text: string): boolean {
+  return !loneSurrogate.test(text);
+}
+
+const loneSurrogate = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/;
+
+/** Length in UTF-8 bytes of well-formed text. */
+export function utf8Length(text: string): number {
+  let length = text.length;
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    if (unit < 0x80) continue;
+    // A surrogate pair is two units and four bytes: one byte more for each half.
+    length += unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 1 : 2;
+  }
+  return length;
+}
+
+/**
+ * Orders text by its UTF-8 bytes. UTF-16 units order the same except that surrogates (U+10000 and up) stand
+ * below U+E000–U+FFFF there, so units from 0xD800 up are moved before they are compared.
+ */
+export function compareIds(left: string, right: string): number {
+  if (left === right) return 0;
+  const shared = Math.min(left.length, right.length);
+  for (let index = 0; index < shared; index++) {
+    let a = left.charCodeAt(index);
+    let b = right.charCodeAt(index);
+    if (a === b) continue;
+    if (a >= 0xd800 && b >= 0xd800) {
+      a = a >= 0xe000 ? a - 0x800 : a + 0x2000;
+      b = b >= 0xe000 ? b - 0x800 : b + 0x2000;
+    }
+    return a - b;
+  }
+  return left.length - right.length;
+}
+
+/** Shows text from outside on one line: control characters, escapes and lone surrogates become visible. */
+export function visibleText(text: string): string {
+  return text.replace(hidden, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    if (code === 0x0a) return '\\n';
+    if (code === 0x0d) return '\\r';
+    if (code === 0x09) return '\\t';
+    return code > 0xff ? `\\u${code.toString(16).padStart(4, '0')}` : `\\x${code.toString(16).padStart(2, '0')}`;
+  });
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
+const hidden = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;

@@ -1,0 +1,210 @@
+import { addAbortListener } from 'node:events';
+import type { Environment } from '../environment/index.ts';
+import { SteadystateError } from '../resource/index.ts';
+import type { EventSource } from './event-source.ts';
+import type { StateEvent } from './events.ts';
+import type { AggregatedWatch, EventStream, Watch } from './watch.ts';
+
+/** Most events handed over at once. */
+const batchSize = 1024;
+/** A reader of ready events gives way to timers and input after this many. */
+const eventsPerBreath = 256;
+/** … or after this long, milliseconds. */
+const breathAfterMs = 5;
+
+export interface EventStreamOptions {
+  readonly environment: Environment;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A watch that gives single events from a source. */
+export function createWatch<Spec>(source: EventSource, options: EventStreamOptions): Watch<Spec> {
+  return new Stream<StateEvent>(source, options, false) as unknown as Watch<Spec>;
+}
+
+/** A watch that gives batches from a source. */
+export function createAggregatedWatch<Spec>(source: EventSource, options: EventStreamOptions): AggregatedWatch<Spec> {
+  return new Stream<readonly StateEvent[]>(source, options, true) as unknown as AggregatedWatch<Spec>;
+}
+
+/** The source below a watch of this room, for wrappers that change what is delivered. The watch must not be read any more. */
+export function sourceOf(watch: Watch | AggregatedWatch): EventSource {
+  if (!(watch instanceof Stream)) throw new SteadystateError('Unsupported', 'this watch was not made by createWatch or createAggregatedWatch');
+  return watch.claim();
+}
+
+type Waiter<Item> = (result: IteratorResult<Item, undefined>) => void;
+
+// The iterator is written by hand: the return() of an async generator hangs behind a pending next().
+class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, undefined> {
+  readonly #source: EventSource;
+  readonly #environment: Environment;
+  readonly #aggregated: boolean;
+  readonly #opened: Disposable;
+  #abort: Disposable | undefined;
+  readonly #waiters: Waiter<Item>[] = [];
+  #batch: readonly StateEvent[] = [];
+  #index = 0;
+  #used = false;
+  #closed = false;
+  #afterErrored = false;
+  #sinceBreath = 0;
+  #lastBreath: number;
+  #breathing = false;
+  #waiting = false;
+  #onClose: (() => void) | undefined;
+
+  constructor(source: EventSource, options: EventStreamOptions, aggregated: boolean) {
+    this.#source = source;
+    this.#environment = options.environment;
+    this.#aggregated = aggregated;
+    this.#opened = options.environment.open.track('watch');
+    this.#lastBreath = options.environment.elapsed();
+    if (options.signal?.aborted) this.#close();
+    // addAbortListener, not AbortSignal.any: the latter leaks with a long-lived signal.
+    else if (options.signal) this.#abort = addAbortListener(options.signal, () => this.#close());
+  }
+
+  /** Hands the source to a wrapper, which then is the one reader. */
+  claim(): EventSource {
+    this.#use();
+    const stream = this;
+    return {
+      take: (max) => (stream.#closed ? [] : stream.#source.take(max)),
+      whenReady(callback) {
+        if (stream.#closed) return callback();
+        stream.#onClose = callback;
+        stream.#source.whenReady(callback);
+      },
+      get ended() {
+        return stream.#closed || stream.#source.ended;
+      },
+      close: () => stream.#close(),
+    };
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Item, undefined, undefined> {
+    this.#use();
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#close();
+  }
+
+  next(): Promise<IteratorResult<Item, undefined>> {
+    return new Promise((resolve) => {
+      this.#waiters.push(resolve);
+      this.#serve();
+    });
+  }
+
+  return(): Promise<IteratorResult<Item, undefined>> {
+    this.#close();
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  drain(deliver: (batch: readonly StateEvent[]) => void): Promise<void> {
+    this.#use();
+    return new Promise((resolve, reject) => {
+      const pump = (): void => {
+        try {
+          for (;;) {
+            if (this.#closed) return resolve();
+            const batch = this.#source.take(batchSize);
+            if (batch.length === 0) {
+              if (this.#source.ended) {
+                this.#close();
+                return resolve();
+              }
+              this.#onClose = resolve;
+              return this.#source.whenReady(pump);
+            }
+            deliver(batch);
+            if (batch.at(-1)?.type === 'errored') this.#close();
+            else if (this.#needsBreath(batch.length)) {
+              this.#breathe(pump);
+              return;
+            }
+          }
+        } catch (error) {
+          this.#close();
+          reject(error);
+        }
+      };
+      pump();
+    });
+  }
+
+  #use(): void {
+    if (this.#used) throw new SteadystateError('Unsupported', 'a watch can be read once: it already has an iterator or is being drained');
+    this.#used = true;
+  }
+
+  #serve(): void {
+    while (this.#waiters.length > 0) {
+      if (this.#breathing) return;
+      if (this.#closed) return this.#finish();
+      if (this.#index >= this.#batch.length) {
+        if (this.#afterErrored) return this.#close();
+        this.#batch = this.#source.take(batchSize);
+        this.#index = 0;
+        if (this.#batch.length === 0) {
+          if (this.#source.ended) return this.#close();
+          if (this.#waiting) return;
+          this.#waiting = true;
+          this.#source.whenReady(() => {
+            this.#waiting = false;
+            this.#serve();
+          });
+          return;
+        }
+        this.#afterErrored = this.#batch.at(-1)?.type === 'errored';
+      }
+      const count = this.#aggregated ? this.#batch.length : 1;
+      if (this.#needsBreath(count)) return this.#breathe(() => this.#serve());
+      const value = (this.#aggregated ? this.#batch : this.#batch[this.#index]) as Item;
+      this.#index += count;
+      const waiter = this.#waiters.shift() as Waiter<Item>;
+      // What was handed out must not be kept alive by the watch.
+      if (this.#index >= this.#batch.length) {
+        this.#batch = [];
+        this.#index = 0;
+      }
+      waiter({ done: false, value });
+    }
+  }
+
+  #needsBreath(count: number): boolean {
+    this.#sinceBreath += count;
+    if (this.#sinceBreath < eventsPerBreath && (this.#sinceBreath % 16 !== 0 || this.#environment.elapsed() - this.#lastBreath < breathAfterMs)) return false;
+    this.#sinceBreath = 0;
+    return true;
+  }
+
+  #breathe(then: () => void): void {
+    this.#breathing = true;
+    void this.#environment.breathe().then(() => {
+      this.#breathing = false;
+      this.#lastBreath = this.#environment.elapsed();
+      then();
+    });
+  }
+
+  #close(): void {
+    if (!this.#closed) {
+      this.#closed = true;
+      this.#batch = [];
+      this.#index = 0;
+      this.#abort?.[Symbol.dispose]();
+      this.#source.close();
+      this.#opened[Symbol.dispose]();
+      this.#onClose?.();
+    }
+    this.#finish();
+  }
+
+  #finish(): void {
+    for (const waiter of this.#waiters.splice(0)) waiter({ done: true, value: undefined });
+  }
+}

@@ -1,0 +1,26 @@
+import type { CoreState } from './core-state.ts';
+
+/**
+ * The state as one controller sees it: what it creates carries `owner`, and what it updates, tears down or destroys must
+ * carry it. An `owner` in a call's options counts over this one; `''` is nobody.
+ */
+export function owned(core: CoreState, owner: string): CoreState {
+  const { teardown, teardownAndDestroy, waitForRevision } = core;
+  return {
+    get capabilities() {
+      return core.capabilities;
+    },
+    get: (pointer, call) => core.get(pointer, call),
+    list: (kind, call) => core.list(kind, call),
+    create: (resource, call) => core.create(resource, { owner, ...call }),
+    update: (resource, call) => core.update(resource, { owner, ...call }),
+    destroy: (pointer, call) => core.destroy(pointer, { owner, ...call }),
+    watch: (pointer, call) => core.watch(pointer, call),
+    watchKind: (kind, call) => core.watchKind(kind, call),
+    watchKindAggregated: (kind, call) => core.watchKindAggregated(kind, call),
+    watchKinds: (kinds, call) => core.watchKinds(kinds, call),
+    ...(teardown && { teardown: (pointer, call) => teardown.call(core, pointer, { owner, ...call }) }),
+    ...(teardownAndDestroy && { teardownAndDestroy: (pointer, call) => teardownAndDestroy.call(core, pointer, { owner, ...call }) }),
+    ...(waitForRevision && { waitForRevision: waitForRevision.bind(core) }),
+  };
+}

@@ -1,0 +1,2 @@
+export type { ManualEnvironment } from './manual-environment.ts';
+export { manualEnvironment } from './manual-environment.ts';
