@@ -1,1 +1,2 @@
+export { createQueue } from './create-queue.ts';
 export type * from './queue.ts';

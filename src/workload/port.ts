@@ -19,10 +19,14 @@ export interface StorePort {
   remove(ref: ChildRef, uid: string, options: PortCall & { readonly propagation: 'Foreground' | 'Background' | 'Orphan' }): Promise<'gone' | 'terminating'>;
   /** Removes our marks from a child that lives on (orphaning). */
   release(ref: ChildRef, uid: string, options: PortCall & { readonly owner: WorkloadKey }): Promise<void>;
-  addFinalizer(view: WorkloadView, name: string, options: PortCall): Promise<void>;
+  /** Idempotent. Answers the view as it is now. */
+  addFinalizer(view: WorkloadView, name: string, options: PortCall): Promise<WorkloadView>;
+  /** Idempotent; no error when the workload is gone. */
   removeFinalizer(view: WorkloadView, name: string, options: PortCall): Promise<void>;
   /** An equal status costs no call. Conflict when another wrote meanwhile. */
   writeStatus(view: WorkloadView, next: WorkloadStatus, options: PortCall): Promise<WorkloadView>;
+  /** Removes what holds the status, when the workload goes. Kubernetes: nothing to do. */
+  removeStatus(view: WorkloadView, options: PortCall): Promise<void>;
   namespaceState(name: string, options: PortCall): Promise<'active' | 'terminating' | 'absent' | 'unknown'>;
   watch(kinds: readonly GroupKind[], onChange: (change: PortChange) => void, options: PortCall): Promise<AsyncDisposable>;
   /** Never fails a reconcile. */
@@ -123,6 +127,8 @@ export interface WorkloadView {
   readonly spec: unknown;
   /** `undefined` before the first write. */
   readonly status: WorkloadStatus | undefined;
+  /** For the port's own use. */
+  readonly handle?: unknown;
 }
 
 export interface WorkloadStatus {

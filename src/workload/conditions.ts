@@ -1,0 +1,28 @@
+import type { Condition } from './port.ts';
+
+/** Longest message of a condition. */
+export const messageLimit = 32_768;
+
+/** Sets a condition in a list that is being edited. The transition time moves only with the status. */
+export function setCondition(
+  conditions: Condition[],
+  next: Pick<Condition, 'type' | 'status' | 'reason' | 'message' | 'observedGeneration'>,
+  timestamp: string,
+): void {
+  const message = next.message.length > messageLimit ? next.message.slice(0, messageLimit) : next.message;
+  const place = conditions.findIndex((condition) => condition.type === next.type);
+  const before = conditions[place];
+  const lastTransitionTime = before !== undefined && before.status === next.status ? before.lastTransitionTime : timestamp;
+  const condition: Condition = { ...next, message, lastTransitionTime };
+  if (place < 0) conditions.push(condition);
+  else conditions[place] = condition;
+}
+
+export function removeCondition(conditions: Condition[], type: string): void {
+  const place = conditions.findIndex((condition) => condition.type === type);
+  if (place >= 0) conditions.splice(place, 1);
+}
+
+export function findCondition(conditions: readonly Condition[], type: string): Condition | undefined {
+  return conditions.find((condition) => condition.type === type);
+}

@@ -1,0 +1,29 @@
+import { childKey } from './identity.ts';
+import type { Desired, Live } from './port.ts';
+import { readiness } from './readiness.ts';
+import type { ChildObservation, ReconcileRequest, Reconciler } from './types.ts';
+
+/** Looks at a child, notes what was seen, and brings its inventory entry up to date. */
+export async function observe(reconciler: Reconciler, request: ReconcileRequest, child: Desired): Promise<ChildObservation> {
+  return note(reconciler, request, child, await reconciler.port.get(child.ref, { signal: request.signal }));
+}
+
+/** Notes what was seen of a child. */
+export function note(reconciler: Reconciler, request: ReconcileRequest, child: Desired, live: Live | undefined): ChildObservation {
+  const { status, reason, message, recheckAfterMs } = readiness(live);
+  const ready = status === 'Current';
+  const observation = { live, ready, failed: status === 'Failed', reason, message };
+  request.seen.set(childKey(child.ref), observation);
+  if (recheckAfterMs !== undefined) recheck(request, recheckAfterMs);
+  const entry = request.status.child(child.ref);
+  if (entry !== undefined && (entry.ready !== ready || entry.reason !== reason || entry.message !== message)) {
+    const lastTransitionTime = entry.ready === ready ? entry.lastTransitionTime : reconciler.timestamp();
+    request.status.setChild({ ...entry, ready, reason, message, lastTransitionTime });
+  }
+  return observation;
+}
+
+/** Asks for another look after a while, at the latest. */
+export function recheck(request: ReconcileRequest, afterMs: number): void {
+  request.recheckAfterMs = Math.min(request.recheckAfterMs ?? Number.POSITIVE_INFINITY, afterMs);
+}

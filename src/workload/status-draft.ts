@@ -1,0 +1,83 @@
+import { sameValue } from '../resource/index.ts';
+import { childKey } from './identity.ts';
+import type { ChildRef, Condition, InventoryEntry, WorkloadStatus } from './port.ts';
+
+/** The status of a workload under edit. Nothing is written until the engine does. */
+export class StatusDraft {
+  created: boolean;
+  observedGeneration: number;
+  conditions: Condition[];
+  extra: Record<string, unknown>;
+  readonly #children: Map<string, InventoryEntry>;
+  #written: WorkloadStatus | undefined;
+  readonly #observedVersion: string;
+
+  constructor(status: WorkloadStatus | undefined, generation: number, observedVersion: string) {
+    this.created = status?.created ?? false;
+    this.observedGeneration = generation;
+    this.conditions = [...(status?.conditions ?? [])];
+    this.extra = { ...status?.extra };
+    this.#children = new Map((status?.children ?? []).map((entry) => [childKey(entry), entry]));
+    this.#written = status;
+    this.#observedVersion = observedVersion;
+  }
+
+  /** What the store holds. */
+  get written(): WorkloadStatus | undefined {
+    return this.#written;
+  }
+
+  get children(): readonly InventoryEntry[] {
+    return [...this.#children.values()];
+  }
+
+  child(ref: Pick<ChildRef, 'group' | 'kind' | 'namespace' | 'name'>): InventoryEntry | undefined {
+    return this.#children.get(childKey(ref));
+  }
+
+  setChild(entry: InventoryEntry): void {
+    this.#children.set(childKey(entry), entry);
+  }
+
+  dropChild(ref: Pick<ChildRef, 'group' | 'kind' | 'namespace' | 'name'>): void {
+    this.#children.delete(childKey(ref));
+  }
+
+  /** The status as it would be written now. */
+  snapshot(): WorkloadStatus {
+    return {
+      created: this.created,
+      observedGeneration: this.observedGeneration,
+      observedVersion: this.#observedVersion,
+      conditions: [...this.conditions],
+      children: [...this.#children.values()].sort((left, right) => left.order - right.order),
+      ...(Object.keys(this.extra).length > 0 && { extra: { ...this.extra } }),
+    };
+  }
+
+  /** The status that the store holds, with the present inventory: what a write before the first effect says. */
+  writeAhead(): WorkloadStatus {
+    const { children, extra } = this.snapshot();
+    const before = this.#written ?? { created: false, observedGeneration: 0, conditions: [] };
+    return { ...before, children, ...(extra !== undefined && { extra }) };
+  }
+
+  markWritten(status: WorkloadStatus): void {
+    this.#written = status;
+  }
+}
+
+/** Whether two statuses say the same. */
+export function sameStatus(left: WorkloadStatus | undefined, right: WorkloadStatus): boolean {
+  return left !== undefined && sameValue(left, right);
+}
+
+/** Whether two statuses differ at most in the text of messages. */
+export function sameButMessages(left: WorkloadStatus | undefined, right: WorkloadStatus): boolean {
+  return left !== undefined && sameValue(withoutMessages(left), withoutMessages(right));
+}
+
+function withoutMessages(status: WorkloadStatus): unknown {
+  const strip = ({ message: _message, ...rest }: { readonly message: string }): unknown => rest;
+  return { ...status, conditions: status.conditions.map(strip), children: status.children.map(strip) };
+}
