@@ -1,4 +1,4 @@
-import { addAbortListener } from 'node:events';
+import { addAbortListener, setMaxListeners } from 'node:events';
 import type { Environment, Logger } from '../environment/index.ts';
 import type { Pointer } from '../resource/index.ts';
 import { invalid } from '../resource/index.ts';
@@ -104,12 +104,16 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async run(signal) {
       if (started) throw invalid([{ path: 'runtime', message: 'a runtime runs once; make another' }]);
       started = true;
-      stop = signal;
       if (signal.aborted) return;
-      for (const runner of runners) start(runner, signal);
+      // A signal of our own: everything that runs listens to it, which is no leak, however many there are.
+      const stopping = new AbortController();
+      setMaxListeners(0, stopping.signal);
+      stop = stopping.signal;
+      for (const runner of runners) start(runner, stop);
       await new Promise<void>((resolve) => {
         const listener = addAbortListener(signal, () => {
           listener[Symbol.dispose]();
+          stopping.abort(signal.reason);
           resolve();
         });
       });

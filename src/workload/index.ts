@@ -1,1 +1,39 @@
+export { childChanged, workloadChanged } from './changes.ts';
+export { areDesired, needsUpdate } from './children.ts';
+export { findCondition, removeCondition, setCondition } from './conditions.ts';
+export type { WorkloadDefinition, WorkloadOptions, WorkloadRequest } from './define-workload.ts';
+export { defineWorkload, desiredChild, kindOfType, typeOfKind, validateWorkload } from './define-workload.ts';
+export * from './embedded/index.ts';
+export type { EngineResult } from './engine.ts';
+export { WorkloadEngine } from './engine.ts';
+export { ChildrenError, isOptimisticLockError, TerminalError, terminalError } from './errors.ts';
+export {
+  allowEmptyAnnotation,
+  childName,
+  orphanFinalizer,
+  parentAnnotation,
+  parentIdLabel,
+  pausedAnnotation,
+  readParent,
+  reconcileAtAnnotation,
+} from './identity.ts';
+export {
+  checkReadyPhase,
+  completePhase,
+  createOrUpdate,
+  createResourcesPhase,
+  deleteResourcesPhase,
+  deletionCompletePhase,
+  dependencyPhase,
+  handleResourcePhaseExit,
+  registerDeleteHooks,
+} from './phases/index.ts';
+export type { Plan, PlannedChild } from './plan.ts';
+export { plan } from './plan.ts';
 export type * from './port.ts';
+export type { ReadinessRule } from './readiness.ts';
+export { areReady, isReady, ReadinessRules, readiness } from './readiness.ts';
+export type { Execution, Outcome, Phase, PhaseOption } from './registry.ts';
+export { createRegistry, Registry, registerDefaultPhases, withCustomRequeueResult, withResourceOptions } from './registry.ts';
+export { StatusDraft } from './status-draft.ts';
+export type { ChildObservation, Dependency, HandlerFunc, LifecycleEvent, PhaseAnswer, PhaseResult, ReadyAnswer, Reconciler, ReconcileRequest, ResourceOption } from './types.ts';

@@ -5,6 +5,8 @@
  */
 export interface StorePort {
   readonly caps: PortCapabilities;
+  /** The name under which children are owned; absent where objects have no such field. */
+  readonly owner?: string;
   workloads(kind: GroupKind, options: PortCall & { readonly namespace?: string }): Promise<readonly WorkloadKey[]>;
   /** `minVersion`: the answer is at least as new as that version. `undefined` when it is not there. */
   workload(key: WorkloadKey, options: PortCall & { readonly minVersion?: string }): Promise<WorkloadView | undefined>;
@@ -86,10 +88,6 @@ export interface ChildOptions {
   readonly onPrune?: 'delete' | 'orphan';
   /** @default 'delete' */
   readonly onDelete?: 'delete' | 'orphan';
-  /** Merged three-way with what others write, instead of compared whole. Embedded only. @default false */
-  readonly shared?: boolean;
-  /** Paths that are not ours. */
-  readonly ignore?: readonly string[];
   /** Deletion goes from the highest order to the lowest. @default position in the desired list */
   readonly deletionOrder?: number;
 }
@@ -169,8 +167,6 @@ export interface InventoryEntry extends ChildRef {
   readonly lastTransitionTime: string;
   readonly onPrune?: 'delete' | 'orphan';
   readonly onDelete?: 'delete' | 'orphan';
-  /** Embedded `shared` children: what was applied last. */
-  readonly lastApplied?: unknown;
 }
 
 /** What a watch tells: which object changed, and to whom it belongs. The engine re-reads. */

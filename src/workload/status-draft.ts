@@ -6,11 +6,12 @@ import type { ChildRef, Condition, InventoryEntry, WorkloadStatus } from './port
 export class StatusDraft {
   created: boolean;
   observedGeneration: number;
+  /** The workload's version that this is computed from. */
+  observedVersion: string;
   conditions: Condition[];
   extra: Record<string, unknown>;
   readonly #children: Map<string, InventoryEntry>;
   #written: WorkloadStatus | undefined;
-  readonly #observedVersion: string;
 
   constructor(status: WorkloadStatus | undefined, generation: number, observedVersion: string) {
     this.created = status?.created ?? false;
@@ -19,7 +20,7 @@ export class StatusDraft {
     this.extra = { ...status?.extra };
     this.#children = new Map((status?.children ?? []).map((entry) => [childKey(entry), entry]));
     this.#written = status;
-    this.#observedVersion = observedVersion;
+    this.observedVersion = observedVersion;
   }
 
   /** What the store holds. */
@@ -48,7 +49,7 @@ export class StatusDraft {
     return {
       created: this.created,
       observedGeneration: this.observedGeneration,
-      observedVersion: this.#observedVersion,
+      observedVersion: this.observedVersion,
       conditions: [...this.conditions],
       children: [...this.#children.values()].sort((left, right) => left.order - right.order),
       ...(Object.keys(this.extra).length > 0 && { extra: { ...this.extra } }),

@@ -5,4 +5,5 @@ export async function registerDeleteHooks(reconciler: Reconciler, request: Recon
   const { workload } = request;
   if (workload.deleting || workload.finalizers.includes(reconciler.finalizer)) return;
   request.workload = await reconciler.port.addFinalizer(workload, reconciler.finalizer, { signal: request.signal });
+  request.status.observedVersion = request.workload.version;
 }

@@ -1,0 +1,96 @@
+import type { Logger } from '../environment/index.ts';
+import type { ResourceDefinition } from '../resource/index.ts';
+import { invalid } from '../resource/index.ts';
+import type { Desired, GroupKind } from './port.ts';
+import type { Registry } from './registry.ts';
+import { createRegistry, registerDefaultPhases, withResourceOptions } from './registry.ts';
+import type { Dependency, ReadyAnswer, ReconcileRequest } from './types.ts';
+
+/** What a workload's own code sees of one reconcile. */
+export interface WorkloadRequest<Spec> {
+  readonly signal: AbortSignal;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly spec: Spec;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** What this workload keeps in its status for itself; what is put there is written with the status. */
+  readonly extra: Record<string, unknown>;
+  readonly log: Logger;
+  /** The whole request, for phases of one's own. */
+  readonly request: ReconcileRequest;
+}
+
+export interface WorkloadOptions<Spec, Input> {
+  /** The kind that people write; its `status.type` names the companion. */
+  readonly definition: ResourceDefinition<Spec, Input>;
+  /** Every kind of child that there can be. */
+  readonly children: readonly ResourceDefinition<never, never>[];
+  /** Computes the children; called once per reconcile. */
+  getResources(request: WorkloadRequest<Spec>): readonly Desired[] | Promise<readonly Desired[]>;
+  /** Turns one child into the children that stand for it; called once per child. */
+  mutate?(child: Desired, request: WorkloadRequest<Spec>): readonly Desired[] | Promise<readonly Desired[]>;
+  /** Beyond the readiness of all children. @default ready */
+  checkReady?(request: WorkloadRequest<Spec>): boolean | ReadyAnswer | Promise<boolean | ReadyAnswer>;
+  /** What must be ready first. Its kinds are to be named in `dependencyKinds`. */
+  dependencies?(request: WorkloadRequest<Spec>): readonly Dependency[];
+  readonly dependencyKinds?: readonly ResourceDefinition<never, never>[];
+  /** @default the default phases, with children that wait for those before them */
+  readonly phases?: Registry;
+  /** A completed workload is looked at again after this long, milliseconds; absent: only when something changes. */
+  readonly resyncMs?: number;
+  /** Limit of one call of the functions above, milliseconds. @default 30_000 */
+  readonly deadlineMs?: number;
+}
+
+/** What an author writes of one kind of workload. */
+export interface WorkloadDefinition<Spec = unknown, Input = Spec> extends WorkloadOptions<Spec, Input> {
+  readonly kind: GroupKind;
+  /** The type of the companion that holds the status. */
+  readonly statusType: string;
+  readonly phases: Registry;
+  readonly deadlineMs: number;
+}
+
+/** Checks and completes what an author wrote. Invalid names what is wrong. */
+export function defineWorkload<Spec, Input>(options: WorkloadOptions<Spec, Input>): WorkloadDefinition<Spec, Input> {
+  validateWorkload(options);
+  return Object.freeze({
+    ...options,
+    kind: kindOfType(options.definition.type),
+    statusType: options.definition.statusType as string,
+    phases: options.phases ?? registerDefaultPhases(createRegistry(), { createResources: [withResourceOptions('withWait')] }),
+    deadlineMs: options.deadlineMs ?? 30_000,
+  });
+}
+
+/** Invalid unless the workload has a status type, and children that are not its own kind. */
+export function validateWorkload<Spec, Input>(options: WorkloadOptions<Spec, Input>): void {
+  const { definition, children, dependencyKinds = [] } = options;
+  const issues: { path: string; message: string }[] = [];
+  if (definition.statusType === undefined) issues.push({ path: 'definition.status', message: `${definition.type} needs a status type, for example ${definition.displayType}Statuses.…` });
+  if (children.some((child) => child.type === definition.type)) issues.push({ path: 'children', message: `${definition.type} cannot be its own child` });
+  if (dependencyKinds.some((kind) => kind.type === definition.type)) issues.push({ path: 'dependencyKinds', message: `${definition.type} cannot depend on its own kind` });
+  if (issues.length > 0) throw invalid(issues);
+}
+
+/** `<Kinds>.<group>` → group and kind. */
+export function kindOfType(type: string): GroupKind {
+  const dot = type.indexOf('.');
+  return { kind: type.slice(0, dot), group: type.slice(dot + 1) };
+}
+
+/** Group and kind → `<Kinds>.<group>`. */
+export function typeOfKind(kind: GroupKind): string {
+  return `${kind.kind}.${kind.group}`;
+}
+
+/** A child from a resource that a definition made. */
+export function desiredChild(
+  resource: { readonly metadata: { readonly namespace: string; readonly type: string; readonly id: string; readonly labels: Readonly<Record<string, string>>; readonly annotations: Readonly<Record<string, string>> }; readonly spec: unknown },
+  more: Pick<Desired, 'name' | 'dependsOn' | 'options'> = {},
+): Desired {
+  const { namespace, type, id, labels, annotations } = resource.metadata;
+  return { ref: { ...kindOfType(type), version: '', namespace, name: id }, labels, annotations, body: resource.spec, ...more };
+}
