@@ -1,4 +1,4 @@
-import type { ResourceDefinition, ResourceDefinitionOptions, JsonSchema, SpecCodec, Readiness } from './definition.ts';
+import type { ResourceDefinition, ResourceDefinitionOptions, JsonSchema, ReadyRule, SpecCodec } from './definition.ts';
 import type { InvalidIssue } from './errors.ts';
 import { SteadystateError } from './errors.ts';
 import { assembleResource, makeMetadata, nameProblem } from './make-resource.ts';
@@ -46,7 +46,7 @@ export function defineResource<Schema extends StandardSchemaV1>(
     statusType: options.status?.type,
     jsonSchema: options.jsonSchema as JsonSchema | undefined,
     codec: options.codec as SpecCodec<Spec> | undefined,
-    ready: options.ready as ((resource: Resource<Spec>, status: unknown) => boolean | Readiness) | undefined,
+    ready: options.ready as ReadyRule<Spec> | undefined,
     pointer: (id: string, namespace = defaultNamespace): Pointer<Spec> => ({ namespace, type: options.type, id }),
     kind: (namespace = defaultNamespace): TypedKind<Spec> => ({ namespace, type: options.type }),
     create(input: Omit<ResourceInput['metadata'], 'namespace' | 'type'> & { readonly namespace?: string; readonly spec: Input }): Resource<Spec> {

@@ -1,4 +1,4 @@
-import type { ResourceDefinition } from './definition.ts';
+import type { AnyResourceDefinition, ResourceDefinition } from './definition.ts';
 import { SteadystateError } from './errors.ts';
 
 /** The definitions that one program knows, by type and by alias in any case. */
@@ -6,7 +6,7 @@ export class DefinitionRegistry {
   readonly #byType = new Map<string, ResourceDefinition>();
   readonly #byName = new Map<string, ResourceDefinition[]>();
 
-  constructor(definitions: Iterable<ResourceDefinition<never, never>> = []) {
+  constructor(definitions: Iterable<AnyResourceDefinition> = []) {
     for (const definition of definitions) this.add(definition);
   }
 

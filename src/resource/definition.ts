@@ -46,6 +46,15 @@ export interface ResourceDefinitionOptions<Schema extends StandardSchemaV1> {
   readonly codec?: SpecCodec<StandardSchemaV1.InferOutput<Schema>>;
 }
 
+/** Whether one resource, given its companion's spec if there is one, is ready. */
+export type ReadyRule<Spec> = {
+  // A method, so that a rule for one spec can stand in a list of definitions.
+  check(resource: Resource<Spec>, status: unknown): boolean | Readiness;
+}['check'];
+
+/** Any definition: what lists and registries hold. */
+export type AnyResourceDefinition = ResourceDefinition<unknown, unknown>;
+
 /** One type of resource: constructors, validation, and what clients need to show it. Made by `defineResource`. */
 export interface ResourceDefinition<Spec = unknown, Input = Spec> {
   readonly type: string;
@@ -57,7 +66,7 @@ export interface ResourceDefinition<Spec = unknown, Input = Spec> {
   readonly statusType: string | undefined;
   readonly jsonSchema: JsonSchema | undefined;
   readonly codec: SpecCodec<Spec> | undefined;
-  readonly ready: ((resource: Resource<Spec>, status: unknown) => boolean | Readiness) | undefined;
+  readonly ready: ReadyRule<Spec> | undefined;
   pointer(id: string, namespace?: string): Pointer<Spec>;
   kind(namespace?: string): TypedKind<Spec>;
   /** A new resource, validated and frozen. Throws Invalid naming each path. */

@@ -1,4 +1,4 @@
-import type { ResourceDefinition } from '../resource/index.ts';
+import type { AnyResourceDefinition } from '../resource/index.ts';
 import { describeDefinition, metaNamespace, namespaceDefinition, sameValue } from '../resource/index.ts';
 import type { State } from './state.ts';
 
@@ -6,7 +6,7 @@ import type { State } from './state.ts';
  * Keeps definitions, and the namespaces that they name, as resources in namespace `meta`, so that every client finds
  * types, aliases, columns and sensitivity. Writes only what differs.
  */
-export async function registerDefinitions(state: State, definitions: Iterable<ResourceDefinition<never, never>>): Promise<void> {
+export async function registerDefinitions(state: State, definitions: Iterable<AnyResourceDefinition>): Promise<void> {
   const namespaces = new Set([metaNamespace]);
   for (const definition of definitions) {
     namespaces.add(definition.defaultNamespace);

@@ -1,5 +1,5 @@
 import type { Logger } from '../environment/index.ts';
-import type { ResourceDefinition } from '../resource/index.ts';
+import type { AnyResourceDefinition, ResourceDefinition } from '../resource/index.ts';
 import { invalid } from '../resource/index.ts';
 import type { Desired, GroupKind } from './port.ts';
 import type { Registry } from './registry.ts';
@@ -26,7 +26,7 @@ export interface WorkloadOptions<Spec, Input> {
   /** The kind that people write; its `status.type` names the companion. */
   readonly definition: ResourceDefinition<Spec, Input>;
   /** Every kind of child that there can be. */
-  readonly children: readonly ResourceDefinition<never, never>[];
+  readonly children: readonly AnyResourceDefinition[];
   /** Computes the children; called once per reconcile. */
   getResources(request: WorkloadRequest<Spec>): readonly Desired[] | Promise<readonly Desired[]>;
   /** Turns one child into the children that stand for it; called once per child. */
@@ -35,7 +35,7 @@ export interface WorkloadOptions<Spec, Input> {
   checkReady?(request: WorkloadRequest<Spec>): boolean | ReadyAnswer | Promise<boolean | ReadyAnswer>;
   /** What must be ready first. Its kinds are to be named in `dependencyKinds`. */
   dependencies?(request: WorkloadRequest<Spec>): readonly Dependency[];
-  readonly dependencyKinds?: readonly ResourceDefinition<never, never>[];
+  readonly dependencyKinds?: readonly AnyResourceDefinition[];
   /** @default the default phases, with children that wait for those before them */
   readonly phases?: Registry;
   /** A completed workload is looked at again after this long, milliseconds; absent: only when something changes. */

@@ -1,4 +1,4 @@
-import type { Resource, ResourceDefinition, StandardSchemaV1 } from '../../resource/index.ts';
+import type { AnyResourceDefinition, Resource, ResourceDefinition, StandardSchemaV1 } from '../../resource/index.ts';
 import { defineResource, digest } from '../../resource/index.ts';
 import type { WorkloadStatus } from '../port.ts';
 
@@ -18,7 +18,7 @@ const anySpec: StandardSchemaV1<CompanionSpec, CompanionSpec> = {
 };
 
 /** The definition of the companion of a kind of workload. */
-export function statusDefinition(workload: ResourceDefinition<never, never>): ResourceDefinition<CompanionSpec> {
+export function statusDefinition(workload: AnyResourceDefinition): ResourceDefinition<CompanionSpec> {
   return defineResource({
     type: workload.statusType ?? `${workload.displayType}Statuses.${workload.type.slice(workload.type.indexOf('.') + 1)}`,
     defaultNamespace: workload.defaultNamespace,
