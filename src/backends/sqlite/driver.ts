@@ -1,0 +1,39 @@
+import { createRequire } from 'node:module';
+
+/** The little of SQLite that is used, the same in both libraries below. */
+export interface Database {
+  exec(sql: string): void;
+  prepare(sql: string): Statement;
+  close(): void;
+}
+
+export interface Statement {
+  run(...parameters: readonly SqlValue[]): unknown;
+  get(...parameters: readonly SqlValue[]): Record<string, SqlValue> | undefined;
+  all(...parameters: readonly SqlValue[]): readonly Record<string, SqlValue>[];
+  iterate(...parameters: readonly SqlValue[]): Iterable<Record<string, SqlValue>>;
+}
+
+export type SqlValue = string | number | bigint | null | Uint8Array;
+
+/** Opens a file with Node's own SQLite where that is stable (24 and up), else with the library that ships its binaries. */
+export function openDatabase(file: string): Database {
+  const load = createRequire(import.meta.url);
+  const major = Number(process.versions.node.split('.', 1)[0]);
+  const { DatabaseSync } = load(major >= 24 ? 'node:sqlite' : '@photostructure/sqlite') as { readonly DatabaseSync: new (file: string) => Database };
+  return new DatabaseSync(file);
+}
+
+/** SQLite's primary result code; `undefined` for any other error. */
+export function resultCode(error: unknown): number | undefined {
+  const { errcode } = error as { readonly errcode?: unknown };
+  return typeof errcode === 'number' ? errcode & 0xff : undefined;
+}
+
+export const sqliteBusy = 5;
+export const sqliteReadOnly = 8;
+export const sqliteIoError = 10;
+export const sqliteCorrupt = 11;
+export const sqliteFull = 13;
+export const sqliteCantOpen = 14;
+export const sqliteNotADatabase = 26;

@@ -1,0 +1,2 @@
+export type { SqliteState, SqliteStateOptions } from './sqlite-state.ts';
+export { openSqliteState } from './sqlite-state.ts';

@@ -1,0 +1,70 @@
+import type { Kind, Metadata, Resource } from '../../resource/index.ts';
+import { assembleMetadata, assembleResource, Bytes, freezeSpec } from '../../resource/index.ts';
+
+/** Text of one stored resource: the changing half of its metadata as a list, then its spec. */
+export function encodeRecord({ metadata, spec }: Resource): string {
+  const { version, uid, phase, owner, finalizers, labels, annotations, created, updated } = metadata;
+  const head = [version, uid, phase === 'running' ? 0 : 1, owner, finalizers, labels, annotations, created, updated];
+  return JSON.stringify([head, isPlainJson(spec) ? spec : toTagged(spec)]);
+}
+
+/** The resource of a record. Throws when the text is not one. */
+export function decodeRecord(kind: Kind, id: string, text: string): Resource {
+  const [head, spec] = JSON.parse(text) as [readonly unknown[], unknown];
+  const [version, uid, phase, owner, finalizers, labels, annotations, created, updated] = head as [
+    string,
+    string,
+    number,
+    string,
+    readonly string[],
+    Metadata['labels'],
+    Metadata['annotations'],
+    string,
+    string,
+  ];
+  const metadata = assembleMetadata({
+    namespace: kind.namespace,
+    type: kind.type,
+    id,
+    version,
+    uid,
+    phase: phase === 0 ? 'running' : 'tearingDown',
+    owner,
+    finalizers: Object.freeze(finalizers),
+    labels: Object.freeze(labels),
+    annotations: Object.freeze(annotations),
+    created,
+    updated,
+  });
+  return assembleResource(metadata, freezeSpec(text.includes('"$') ? fromTagged(spec) : spec));
+}
+
+/** Whether JSON says all of it: no bigint, no bytes, no key that looks like one of our tags. */
+function isPlainJson(value: unknown): boolean {
+  if (typeof value === 'bigint') return false;
+  if (typeof value !== 'object' || value === null) return true;
+  if (Bytes.is(value)) return false;
+  if (Array.isArray(value)) return value.every(isPlainJson);
+  for (const key of Object.keys(value)) {
+    if (key.startsWith('$') || !isPlainJson((value as Record<string, unknown>)[key])) return false;
+  }
+  return true;
+}
+
+function toTagged(value: unknown): unknown {
+  if (typeof value === 'bigint') return { $integer: String(value) };
+  if (typeof value !== 'object' || value === null) return value;
+  if (Bytes.is(value)) return { $bytes: value.toBase64() };
+  if (Array.isArray(value)) return value.map(toTagged);
+  // A key of the user's that begins with $ gets one more.
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.startsWith('$') ? `$${key}` : key, toTagged(item)]));
+}
+
+function fromTagged(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(fromTagged);
+  const { $integer, $bytes } = value as { readonly $integer?: unknown; readonly $bytes?: unknown };
+  if (typeof $integer === 'string') return BigInt($integer);
+  if (typeof $bytes === 'string') return Bytes.from(Buffer.from($bytes, 'base64'));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.startsWith('$$') ? key.slice(1) : key, fromTagged(item)]));
+}

@@ -1,0 +1,78 @@
+import { Worker } from 'node:worker_threads';
+import type { Environment } from '../../environment/index.ts';
+import { SteadystateError } from '../../resource/index.ts';
+import type { StoredRow, WorkerMessage, WorkerRequest } from './protocol.ts';
+
+interface Call {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A worker is always the built file: Node 20 cannot start one from TypeScript. */
+function workerFile(): URL {
+  const here = import.meta.url;
+  return here.endsWith('.ts') ? new URL('../../../dist/backends/sqlite/writer-worker.js', here) : new URL('./writer-worker.js', here);
+}
+
+/** Calls to the thread that owns the file. */
+export class StoreWorker {
+  readonly #worker: Worker;
+  readonly #calls = new Map<number, Call>();
+  readonly #tracked: Disposable;
+  readonly #ended: Promise<void>;
+  #onRows: ((rows: readonly StoredRow[]) => void) | undefined;
+  #sequence = 0;
+  #failure: SteadystateError | undefined;
+
+  constructor(environment: Environment) {
+    // Flags of the program (--input-type, --import, …) are not the thread's.
+    this.#worker = new Worker(workerFile(), { execArgv: [] });
+    this.#tracked = environment.open.track('worker');
+    this.#worker.on('message', (message: WorkerMessage) => this.#receive(message));
+    this.#worker.on('error', (error) => this.#end(new SteadystateError('Ambiguous', `the store's thread failed: ${error.message}; open the store again`, { cause: error })));
+    this.#ended = new Promise((resolve) => {
+      this.#worker.on('exit', () => {
+        this.#end(new SteadystateError('Closed', 'the store was closed'));
+        this.#tracked[Symbol.dispose]();
+        resolve();
+      });
+    });
+  }
+
+  call<Answer>(request: WorkerRequest): Promise<Answer> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    const sequence = this.#sequence++;
+    return new Promise<Answer>((resolve, reject) => {
+      this.#calls.set(sequence, { resolve: resolve as (value: unknown) => void, reject });
+      this.#worker.postMessage({ sequence, request });
+    });
+  }
+
+  async load(onRows: (rows: readonly StoredRow[]) => void): Promise<void> {
+    this.#onRows = onRows;
+    await this.call({ call: 'load' });
+    this.#onRows = undefined;
+  }
+
+  /** Ends the thread; a file that is open is closed first. */
+  async stop(): Promise<void> {
+    await this.call({ call: 'close' }).catch(() => {});
+    await this.#worker.terminate();
+    await this.#ended;
+  }
+
+  #receive(message: WorkerMessage): void {
+    if (message.type === 'rows') return this.#onRows?.(message.rows);
+    const call = this.#calls.get(message.sequence);
+    this.#calls.delete(message.sequence);
+    if (message.type === 'answer') return call?.resolve(message.value);
+    const { code, message: text, holder } = message.failure;
+    call?.reject(new SteadystateError(code, text, holder === undefined ? {} : { holder }));
+  }
+
+  #end(error: SteadystateError): void {
+    this.#failure ??= error;
+    for (const call of this.#calls.values()) call.reject(error);
+    this.#calls.clear();
+  }
+}
