@@ -1,7 +1,10 @@
 import type { Logger, LogLevel } from './logger.ts';
 
 /** A logger that hands every line to `write`. */
-export function makeLogger(write: (level: LogLevel, message: string, fields: Readonly<Record<string, unknown>>) => void, fields: Readonly<Record<string, unknown>> = {}): Logger {
+export function makeLogger(
+  write: (level: LogLevel, message: string, fields: Readonly<Record<string, unknown>>) => void,
+  fields: Readonly<Record<string, unknown>> = {},
+): Logger {
   return {
     log: (level, message, more) => write(level, message, more === undefined ? fields : { ...fields, ...more }),
     with: (more) => makeLogger(write, { ...fields, ...more }),
@@ -14,7 +17,11 @@ export const silentLogger: Logger = { log: () => {}, with: () => silentLogger };
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** One line of text per message, for people: time, level, message, fields. Control characters are escaped. */
-export function lineLogger(options: { readonly write: (line: string) => void; readonly timestamp: () => string; readonly level?: LogLevel }): Logger {
+export function lineLogger(options: {
+  readonly write: (line: string) => void;
+  readonly timestamp: () => string;
+  readonly level?: LogLevel;
+}): Logger {
   const lowest = levels.indexOf(options.level ?? 'info');
   return makeLogger((level, message, fields) => {
     if (levels.indexOf(level) < lowest) return;

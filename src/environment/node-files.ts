@@ -25,7 +25,8 @@ export function nodeFiles(open: OpenCounter): FilePort {
       }
     },
     stat: (path) => absent(async () => describe(await fs.lstat(path, { bigint: true }))),
-    list: (path) => absent(async () => (await fs.readdir(path)).sort((left, right) => Buffer.compare(Buffer.from(left), Buffer.from(right)))),
+    list: (path) =>
+      absent(async () => (await fs.readdir(path)).sort((left, right) => Buffer.compare(Buffer.from(left), Buffer.from(right)))),
     async makeDirectory(path, options) {
       await fs.mkdir(path, { recursive: true, ...(options?.mode !== undefined && { mode: options.mode }) });
     },
@@ -54,7 +55,7 @@ export function nodeFiles(open: OpenCounter): FilePort {
     },
     rename: (from, to) => fs.rename(from, to),
     changeMode: (path, mode) => fs.chmod(path, mode),
-    remove: async (path) => (await absent(async () => (await fs.unlink(path), true))) ?? false,
+    remove: async (path) => (await absent(() => fs.unlink(path).then(() => true))) ?? false,
     async removeDirectory(path) {
       try {
         await fs.rmdir(path);

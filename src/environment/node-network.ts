@@ -73,7 +73,10 @@ function bounded<Answer>(
       finish();
       stop();
     };
-    const timer = setTimeout(() => settle(() => reject(Object.assign(new Error(`${late} within ${limitMs} ms`), { code: 'ETIMEDOUT' }))), limitMs);
+    const timer = setTimeout(
+      () => settle(() => reject(Object.assign(new Error(`${late} within ${limitMs} ms`), { code: 'ETIMEDOUT' }))),
+      limitMs,
+    );
     const listener = signal && addAbortListener(signal, () => settle(() => reject(signal.reason as Error)));
     try {
       stop = start(

@@ -80,7 +80,8 @@ export function nodeProcesses(open: OpenCounter, platform: NodeJS.Platform = pro
 
 async function checkDirectory(directory: string): Promise<void> {
   const found = await stat(directory).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') throw Object.assign(new Error(`the folder ${directory} does not exist`), { code: 'ENOENT', path: directory });
+    if (error.code === 'ENOENT')
+      throw Object.assign(new Error(`the folder ${directory} does not exist`), { code: 'ENOENT', path: directory });
     throw error;
   });
   if (!found.isDirectory()) throw Object.assign(new Error(`${directory} is not a folder`), { code: 'ENOTDIR', path: directory });
@@ -139,7 +140,12 @@ async function runToEnd(open: OpenCounter, request: Parameters<ProcessPort['run'
   request.signal?.throwIfAborted();
   await checkDirectory(request.directory);
   const [program, ...rest] = request.command;
-  const child = spawn(program, rest, { cwd: request.directory, env: request.environment, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(program, rest, {
+    cwd: request.directory,
+    env: request.environment,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   await started(child);
   using _tracked = open.track('child');
   const chunks: Buffer[] = [];

@@ -69,5 +69,10 @@ async function ps(selection: readonly string[]): Promise<readonly ProcessRow[]> 
     .split('\n')
     .map((line) => /^\s*([0-9]+)\s+([0-9]+)\s+(\S+)\s+(.+?)\s*$/.exec(line))
     .filter((match) => match !== null)
-    .map(([, pid = '', group = '', state = '', startTime = '']) => ({ pid: Number(pid), group: Number(group), startTime, zombie: state.startsWith('Z') }));
+    .map(([, pid = '', group = '', state = '', startTime = '']) => ({
+      pid: Number(pid),
+      group: Number(group),
+      startTime,
+      zombie: state.startsWith('Z'),
+    }));
 }

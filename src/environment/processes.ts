@@ -54,7 +54,10 @@ export interface ProcessPort {
   /** Living members (not zombies) of the process group that `leader` leads or led, its own pid included. */
   group(leader: ProcessIdentity): Promise<readonly number[]>;
   /** Signals the whole group of `leader`. `false` when nobody is there. Never signals a group whose pid now belongs to somebody else. */
-  signalGroup(leader: ProcessIdentity, signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP' | 'SIGQUIT' | 'SIGUSR1' | 'SIGUSR2'): Promise<boolean>;
+  signalGroup(
+    leader: ProcessIdentity,
+    signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP' | 'SIGQUIT' | 'SIGUSR1' | 'SIGUSR2',
+  ): Promise<boolean>;
   /** Runs a short command to its end with its output (cut at 64 KiB); its whole group is killed at the limit or abort, and reaped. */
   run(request: {
     readonly command: readonly [string, ...string[]];

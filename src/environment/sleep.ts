@@ -1,7 +1,11 @@
 import { addAbortListener } from 'node:events';
 
 /** Sleeps on a timer of an environment; the timer goes when the signal aborts. */
-export function sleepOn(after: (delayMs: number, callback: () => void) => Disposable, delayMs: number, signal?: AbortSignal): Promise<void> {
+export function sleepOn(
+  after: (delayMs: number, callback: () => void) => Disposable,
+  delayMs: number,
+  signal?: AbortSignal,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason as Error);
     let listener: Disposable | undefined;

@@ -128,7 +128,19 @@ class Queue implements KeyedQueue {
   #claim(key: string, priority: number): KeyState {
     let state = this.#keys.get(key);
     if (state === undefined) {
-      state = { key, priority, order: 0, failures: 0, dueAt: undefined, keptDueAt: undefined, ready: false, running: false, dirty: false, dirtyPriority: priority, heapPlace: -1 };
+      state = {
+        key,
+        priority,
+        order: 0,
+        failures: 0,
+        dueAt: undefined,
+        keptDueAt: undefined,
+        ready: false,
+        running: false,
+        dirty: false,
+        dirtyPriority: priority,
+        heapPlace: -1,
+      };
       this.#keys.set(key, state);
     }
     return state;
@@ -229,7 +241,11 @@ class Queue implements KeyedQueue {
     if (priorities.length > 1) {
       if (this.#passedOver >= this.#fairness) {
         // The one that has waited longest among all lower priorities.
-        chosen = priorities.slice(1).reduce((best, priority) => ((this.#heap(priority).peek() as KeyState).order < (this.#heap(best).peek() as KeyState).order ? priority : best));
+        chosen = priorities
+          .slice(1)
+          .reduce((best, priority) =>
+            (this.#heap(priority).peek() as KeyState).order < (this.#heap(best).peek() as KeyState).order ? priority : best,
+          );
         this.#passedOver = 0;
       } else this.#passedOver++;
     } else this.#passedOver = 0;
@@ -265,7 +281,10 @@ class Queue implements KeyedQueue {
       key,
       priority,
       failures,
-      done: () => end(() => void (state.failures = 0)),
+      done: () =>
+        end(() => {
+          state.failures = 0;
+        }),
       requeue: (afterMs) =>
         end(() => {
           state.failures = 0;

@@ -1,4 +1,4 @@
-import type { ResourceDefinition, ResourceDefinitionOptions, JsonSchema, ReadyRule, SpecCodec } from './definition.ts';
+import type { JsonSchema, ReadyRule, ResourceDefinition, ResourceDefinitionOptions, SpecCodec } from './definition.ts';
 import type { InvalidIssue } from './errors.ts';
 import { SteadystateError } from './errors.ts';
 import { assembleResource, makeMetadata, nameProblem } from './make-resource.ts';
@@ -15,11 +15,13 @@ export function defineResource<Schema extends StandardSchemaV1>(
   const issues: InvalidIssue[] = [];
   const typeProblem = nameProblem(options.type);
   if (typeProblem !== undefined) issues.push({ path: 'type', message: typeProblem });
-  else if (!/^[^.]+\..+$/.test(options.type)) issues.push({ path: 'type', message: `expected <Kinds>.<group>, for example Stacks.host.example.com, found ${options.type}` });
+  else if (!/^[^.]+\..+$/.test(options.type))
+    issues.push({ path: 'type', message: `expected <Kinds>.<group>, for example Stacks.host.example.com, found ${options.type}` });
   const defaultNamespace = options.defaultNamespace ?? 'default';
   const namespaceProblem = nameProblem(defaultNamespace);
   if (namespaceProblem !== undefined) issues.push({ path: 'defaultNamespace', message: namespaceProblem });
-  if (typeof options.spec?.['~standard']?.validate !== 'function') issues.push({ path: 'spec', message: 'expected a Standard Schema (zod, valibot, arktype, …)' });
+  if (typeof options.spec?.['~standard']?.validate !== 'function')
+    issues.push({ path: 'spec', message: 'expected a Standard Schema (zod, valibot, arktype, …)' });
   if (issues.length > 0) throw invalid(issues);
 
   const plural = options.type.slice(0, options.type.indexOf('.'));
@@ -49,7 +51,9 @@ export function defineResource<Schema extends StandardSchemaV1>(
     ready: options.ready as ReadyRule<Spec> | undefined,
     pointer: (id: string, namespace = defaultNamespace): Pointer<Spec> => ({ namespace, type: options.type, id }),
     kind: (namespace = defaultNamespace): TypedKind<Spec> => ({ namespace, type: options.type }),
-    create(input: Omit<ResourceInput['metadata'], 'namespace' | 'type'> & { readonly namespace?: string; readonly spec: Input }): Resource<Spec> {
+    create(
+      input: Omit<ResourceInput['metadata'], 'namespace' | 'type'> & { readonly namespace?: string; readonly spec: Input },
+    ): Resource<Spec> {
       const { spec, namespace = defaultNamespace, ...rest } = input;
       const metadata = makeMetadata({ ...rest, namespace, type: options.type });
       return assembleResource(metadata, validate(spec, metadata));
@@ -73,9 +77,13 @@ export function defineResource<Schema extends StandardSchemaV1>(
 function runSchema<Spec>(schema: StandardSchemaV1, spec: unknown, pointer: Pointer | undefined): Spec {
   const result = schema['~standard'].validate(spec);
   if (typeof (result as PromiseLike<unknown>).then === 'function') {
-    throw new SteadystateError('Unsupported', 'a resource definition needs a schema that validates synchronously; this one answered a promise', {
-      ...(pointer && { pointer }),
-    });
+    throw new SteadystateError(
+      'Unsupported',
+      'a resource definition needs a schema that validates synchronously; this one answered a promise',
+      {
+        ...(pointer && { pointer }),
+      },
+    );
   }
   const settled = result as StandardSchemaV1.Result<Spec>;
   if (settled.issues === undefined) return settled.value;

@@ -1,5 +1,5 @@
-import type { StandardSchemaV1 } from './standard-schema.ts';
 import type { Pointer, Resource, TypedKind } from './resource.ts';
+import type { StandardSchemaV1 } from './standard-schema.ts';
 
 /** JSON Schema, as far as it is passed on. */
 export type JsonSchema = Readonly<Record<string, unknown>>;

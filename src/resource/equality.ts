@@ -14,7 +14,9 @@ export function sameValue(left: unknown, right: unknown): boolean {
   }
   const leftKeys = Object.keys(left);
   if (leftKeys.length !== Object.keys(right).length) return false;
-  return leftKeys.every((key) => Object.hasOwn(right, key) && sameValue((left as Record<string, unknown>)[key], (right as Record<string, unknown>)[key]));
+  return leftKeys.every(
+    (key) => Object.hasOwn(right, key) && sameValue((left as Record<string, unknown>)[key], (right as Record<string, unknown>)[key]),
+  );
 }
 
 /** Whether two ordered sets hold the same texts. */

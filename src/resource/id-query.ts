@@ -15,12 +15,17 @@ export function compileIdQuery(expression: string): Matcher {
   const end = expression.endsWith('$') && !expression.endsWith('\\$');
   const middle = expression.slice(start ? 1 : 0, end ? -1 : undefined).replace(/\\([.\-/])/g, '\u0000$1');
   // After an escape was marked, what is left must be plain or a marked character.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: NUL is the mark; no id holds one.
   if (literal.test(middle.replace(/\u0000[.\-/]/g, ''))) return literalMatcher(middle.replaceAll('\u0000', ''), start, end);
   try {
     const compiled = engine().RE2JS.compile(expression);
     return (id) => compiled.test(id);
   } catch (error) {
-    throw invalid([{ path: 'idQuery', message: `not an RE2 expression: ${error instanceof Error ? error.message : String(error)}` }], undefined, error);
+    throw invalid(
+      [{ path: 'idQuery', message: `not an RE2 expression: ${error instanceof Error ? error.message : String(error)}` }],
+      undefined,
+      error,
+    );
   }
 }
 

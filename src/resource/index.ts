@@ -9,7 +9,16 @@ export * from './error-predicates.ts';
 export type { ConflictReason, ErrorCode, ErrorDetails, InvalidIssue } from './errors.ts';
 export { SteadystateError } from './errors.ts';
 export { compileIdQuery } from './id-query.ts';
-export { assembleMetadata, assembleResource, checkKind, checkPointer, makeMetadata, makeResource, maximumNameBytes, nameProblem } from './make-resource.ts';
+export {
+  assembleMetadata,
+  assembleResource,
+  checkKind,
+  checkPointer,
+  makeMetadata,
+  makeResource,
+  maximumNameBytes,
+  nameProblem,
+} from './make-resource.ts';
 export type { NamespaceSpec, ResourceDefinitionSpec } from './meta.ts';
 export { describeDefinition, metaNamespace, namespaceDefinition, resourceDefinitionDefinition } from './meta.ts';
 export { finishDraft, OpenDraft, openDraft } from './open-draft.ts';

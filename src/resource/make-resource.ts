@@ -168,4 +168,3 @@ export function makePairs(
   }
   return Object.freeze(pairs);
 }
-

@@ -1,5 +1,5 @@
-import type { ResourceDefinition } from './definition.ts';
 import { defineResource } from './define-resource.ts';
+import type { ResourceDefinition } from './definition.ts';
 import { allNames } from './definition-registry.ts';
 import type { Resource } from './resource.ts';
 import type { StandardSchemaV1 } from './standard-schema.ts';
@@ -27,7 +27,10 @@ export interface NamespaceSpec {
 }
 
 /** A schema that checks the fields that it names and leaves the rest. */
-function fields<Spec>(expected: Readonly<Record<string, 'string' | 'list' | 'boolean'>>, optional: readonly string[] = []): StandardSchemaV1<Spec, Spec> {
+function fields<Spec>(
+  expected: Readonly<Record<string, 'string' | 'list' | 'boolean'>>,
+  optional: readonly string[] = [],
+): StandardSchemaV1<Spec, Spec> {
   return {
     '~standard': {
       version: 1,

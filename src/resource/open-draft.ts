@@ -1,7 +1,7 @@
-import type { FinalizerDraft, ResourceDraft, TextMapDraft, Writable } from './draft.ts';
-import type { InvalidIssue } from './errors.ts';
 import { Bytes } from './bytes.ts';
+import type { FinalizerDraft, ResourceDraft, TextMapDraft, Writable } from './draft.ts';
 import { sameSet, sameValue } from './equality.ts';
+import type { InvalidIssue } from './errors.ts';
 import { assembleMetadata, assembleResource, makePairs, makeTexts } from './make-resource.ts';
 import type { Metadata, Resource, ResourcePhase } from './resource.ts';
 import { freezeSpec, invalid } from './values.ts';
@@ -33,7 +33,10 @@ export class OpenDraft<Spec> implements ResourceDraft<Spec> {
 
   set phase(phase: ResourcePhase) {
     if (phase !== 'running' && phase !== 'tearingDown') {
-      throw invalid([{ path: 'metadata.phase', message: `expected running or tearingDown, found ${String(phase)}` }], this.original.metadata);
+      throw invalid(
+        [{ path: 'metadata.phase', message: `expected running or tearingDown, found ${String(phase)}` }],
+        this.original.metadata,
+      );
     }
     this.#phase = phase;
   }
@@ -56,7 +59,8 @@ export class OpenDraft<Spec> implements ResourceDraft<Spec> {
     const labels = (this.labels as TextMap).finish('metadata.labels', issues);
     const annotations = (this.annotations as TextMap).finish('metadata.annotations', issues);
     if (issues.length > 0) throw invalid(issues, metadata);
-    const nextSpec = this.#spec === undefined || sameValue(this.#spec.value, spec) ? spec : (freezeSpec(this.#spec.value, metadata) as Spec);
+    const nextSpec =
+      this.#spec === undefined || sameValue(this.#spec.value, spec) ? spec : (freezeSpec(this.#spec.value, metadata) as Spec);
     if (nextSpec === undefined) throw invalid([{ path: 'spec', message: 'expected plain data, found undefined' }], metadata);
     const sameMetadata =
       this.#phase === metadata.phase &&
@@ -64,7 +68,9 @@ export class OpenDraft<Spec> implements ResourceDraft<Spec> {
       sameValue(labels, metadata.labels) &&
       sameValue(annotations, metadata.annotations);
     if (sameMetadata && nextSpec === spec) return this.original;
-    const nextMetadata = sameMetadata ? metadata : assembleMetadata({ ...metadata, phase: this.#phase, finalizers: nextFinalizers, labels, annotations });
+    const nextMetadata = sameMetadata
+      ? metadata
+      : assembleMetadata({ ...metadata, phase: this.#phase, finalizers: nextFinalizers, labels, annotations });
     return assembleResource(nextMetadata, nextSpec);
   }
 }

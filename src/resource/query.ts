@@ -1,5 +1,5 @@
-import { compileIdQuery } from './id-query.ts';
 import type { InvalidIssue } from './errors.ts';
+import { compileIdQuery } from './id-query.ts';
 import type { LabelQuery, LabelTerm, ResourceQuery } from './queries.ts';
 import type { Metadata } from './resource.ts';
 import { invalid } from './values.ts';
@@ -16,8 +16,7 @@ export function compileQuery(query: ResourceQuery): CompiledQuery | undefined {
   const anyLabels = labelQueries.length === 0 || labelQueries.some((terms) => terms.length === 0);
   const id = query.idQuery === undefined || query.idQuery === '' ? undefined : compileIdQuery(query.idQuery);
   if (anyLabels) return id === undefined ? undefined : (metadata) => id(metadata.id);
-  return (metadata) =>
-    (id === undefined || id(metadata.id)) && labelQueries.some((terms) => terms.every((term) => term(metadata.labels)));
+  return (metadata) => (id === undefined || id(metadata.id)) && labelQueries.some((terms) => terms.every((term) => term(metadata.labels)));
 }
 
 export function matchesQuery(resource: { readonly metadata: Metadata }, query: ResourceQuery): boolean {
@@ -40,7 +39,10 @@ function compileTerm(term: LabelTerm, path: string, issues: InvalidIssue[]): Com
     issues.push({ path: `${path}.values`, message: `${op} needs exactly one value, found ${values.length}` });
   }
   const value = values[0] ?? '';
-  const present = (test: (label: string) => boolean): CompiledTerm => (labels) => Object.hasOwn(labels, key) && test(labels[key] as string);
+  const present =
+    (test: (label: string) => boolean): CompiledTerm =>
+    (labels) =>
+      Object.hasOwn(labels, key) && test(labels[key] as string);
   const inverted = (test: CompiledTerm): CompiledTerm => (invert ? (labels) => !test(labels) : test);
   switch (op) {
     case 'exists':
@@ -59,7 +61,8 @@ function compileTerm(term: LabelTerm, path: string, issues: InvalidIssue[]): Com
     case 'lessThanNumeric':
     case 'lessOrEqualNumeric': {
       const bound = parseLabelNumber(value);
-      if (bound === undefined) issues.push({ path: `${path}.values[0]`, message: `expected a number such as 10, 4Gi or 5k, found ${JSON.stringify(value)}` });
+      if (bound === undefined)
+        issues.push({ path: `${path}.values[0]`, message: `expected a number such as 10, 4Gi or 5k, found ${JSON.stringify(value)}` });
       return present((label) => {
         const number = parseLabelNumber(label);
         if (number === undefined || bound === undefined) return false;
@@ -98,7 +101,12 @@ export function parseLabelQuery(text: string): LabelQuery {
   for (const part of splitTerms(text)) {
     const term = parseTerm(part.trim());
     if (term === undefined) {
-      throw invalid([{ path: 'label query', message: `cannot read ${JSON.stringify(part)} in ${JSON.stringify(text)}; expected for example app=web, tier!=db, env in (a,b), !legacy` }]);
+      throw invalid([
+        {
+          path: 'label query',
+          message: `cannot read ${JSON.stringify(part)} in ${JSON.stringify(text)}; expected for example app=web, tier!=db, env in (a,b), !legacy`,
+        },
+      ]);
     }
     terms.push(term);
   }
@@ -126,7 +134,12 @@ function parseTerm(text: string): LabelTerm | undefined {
   const key = '([^\\s=!<>(),]+)';
   const set = new RegExp(`^${key}\\s+(in|notin)\\s*\\(([^()]*)\\)$`).exec(text);
   if (set) {
-    return { key: set[1] as string, op: 'in', values: (set[3] as string).split(',').map((value) => value.trim()), invert: set[2] === 'notin' };
+    return {
+      key: set[1] as string,
+      op: 'in',
+      values: (set[3] as string).split(',').map((value) => value.trim()),
+      invert: set[2] === 'notin',
+    };
   }
   const comparison = new RegExp(`^${key}\\s*(==|=|!=|<=|<|>=|>)\\s*([^\\s=!<>(),]*)$`).exec(text);
   if (comparison) {

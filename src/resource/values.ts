@@ -64,13 +64,16 @@ function copyValue(value: unknown, at: Position, depth: number): unknown {
     case 'number':
       return checkNumber(value, at);
     case 'bigint':
-      if (value >= -maximumSafe && value <= maximumSafe) at.fail(`${value}n is a safe integer: write it as a number, so that its text form comes back the same`);
+      if (value >= -maximumSafe && value <= maximumSafe)
+        at.fail(`${value}n is a safe integer: write it as a number, so that its text form comes back the same`);
       return value;
     case 'object':
       if (value === null) return null;
       return copyObject(value, at, depth);
     default:
-      return at.fail(`expected plain data, found ${value === undefined ? 'undefined (leave the key out, or use null)' : `a ${typeof value}`}`);
+      return at.fail(
+        `expected plain data, found ${value === undefined ? 'undefined (leave the key out, or use null)' : `a ${typeof value}`}`,
+      );
   }
 }
 
@@ -99,7 +102,11 @@ function copyObject(value: object, at: Position, depth: number): unknown {
   }
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null && !isForeignPlain(prototype as object)) {
-    at.fail(value instanceof Uint8Array ? 'expected plain data, found a Uint8Array: use Bytes.from(…)' : `expected plain data, found an instance of ${className(value)}`);
+    at.fail(
+      value instanceof Uint8Array
+        ? 'expected plain data, found a Uint8Array: use Bytes.from(…)'
+        : `expected plain data, found an instance of ${className(value)}`,
+    );
   }
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
@@ -119,6 +126,6 @@ function isForeignPlain(prototype: object): boolean {
 }
 
 function className(value: object): string {
-  const { constructor } = value;
-  return typeof constructor === 'function' && constructor.name !== '' ? constructor.name : 'a class';
+  const made: unknown = value.constructor;
+  return typeof made === 'function' && made.name !== '' ? made.name : 'a class';
 }

@@ -34,12 +34,19 @@ export class AccessLimits {
   }
 
   checkFinalizer(pointer: Pointer): void {
-    const strong = this.#inputs.some((input) => covers(input, pointer) && finalizerInputs.has(input.kind) && (input.id === undefined || input.id === pointer.id));
-    if (!strong) throw this.#denied(`may not change finalizers of ${pointerText(pointer)}`, 'as a strong, primary or mapped input', pointer);
+    const strong = this.#inputs.some(
+      (input) => covers(input, pointer) && finalizerInputs.has(input.kind) && (input.id === undefined || input.id === pointer.id),
+    );
+    if (!strong)
+      throw this.#denied(`may not change finalizers of ${pointerText(pointer)}`, 'as a strong, primary or mapped input', pointer);
   }
 
   #denied(what: string, how: string, pointer?: Pointer): SteadystateError {
-    return new SteadystateError('Forbidden', `the controller ${this.#name} ${what}: declare its type ${how}`, pointer === undefined ? {} : { pointer });
+    return new SteadystateError(
+      'Forbidden',
+      `the controller ${this.#name} ${what}: declare its type ${how}`,
+      pointer === undefined ? {} : { pointer },
+    );
   }
 }
 
@@ -53,15 +60,18 @@ export function registrationProblem(controller: QueueController, others: readonl
   if (others.some((other) => other.name === controller.name)) return `a controller named ${controller.name} is registered already`;
   const seen = new Set<string>();
   for (const input of controller.inputs) {
-    if (!queueInputs.has(input.kind)) return `the input ${input.type} is of kind ${input.kind}; a queue controller takes primary, mapped and mappedDestroyReady`;
+    if (!queueInputs.has(input.kind))
+      return `the input ${input.type} is of kind ${input.kind}; a queue controller takes primary, mapped and mappedDestroyReady`;
     const key = JSON.stringify([input.namespace, input.type, input.id ?? null]);
     if (seen.has(key)) return `the input ${kindText(input)} is declared twice`;
     seen.add(key);
-    if (input.kind !== 'primary' && controller.mapInput === undefined) return `the input ${kindText(input)} is ${input.kind}, so the controller needs mapInput`;
+    if (input.kind !== 'primary' && controller.mapInput === undefined)
+      return `the input ${kindText(input)} is ${input.kind}, so the controller needs mapInput`;
   }
   if (!controller.inputs.some((input) => input.kind === 'primary')) return 'a queue controller needs a primary input';
   const { concurrency } = controller;
-  if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1)) return `concurrency must be a whole number from 1, found ${concurrency}`;
+  if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1))
+    return `concurrency must be a whole number from 1, found ${concurrency}`;
   const outputs = new Set<string>();
   for (const output of controller.outputs) {
     if (outputs.has(output.type)) return `the output ${output.type} is declared twice`;

@@ -42,10 +42,21 @@ export interface ControllerReader {
 
 /** … and output types to write. What is created carries the controller's name as owner unless the options say otherwise. */
 export interface ControllerWriter {
-  create<Spec = unknown>(resource: ResourceInput<Spec> | Resource<Spec>, options?: CreateOptions & { readonly noOwner?: boolean }): Promise<Resource<Spec>>;
+  create<Spec = unknown>(
+    resource: ResourceInput<Spec> | Resource<Spec>,
+    options?: CreateOptions & { readonly noOwner?: boolean },
+  ): Promise<Resource<Spec>>;
   update<Spec = unknown>(resource: ResourceInput<Spec> | Resource<Spec>, options?: UpdateOptions): Promise<Resource<Spec>>;
-  modify<Spec = unknown>(empty: ResourceInput<Spec> | Resource<Spec>, updater: Updater<Spec>, options?: ModifyOptions & { readonly noOwner?: boolean }): Promise<Resource<Spec>>;
-  updateWithConflicts<Spec = unknown>(pointer: Pointer<Spec>, updater: Updater<Spec>, options?: Omit<UpdateOptions, 'currentVersion'>): Promise<Resource<Spec>>;
+  modify<Spec = unknown>(
+    empty: ResourceInput<Spec> | Resource<Spec>,
+    updater: Updater<Spec>,
+    options?: ModifyOptions & { readonly noOwner?: boolean },
+  ): Promise<Resource<Spec>>;
+  updateWithConflicts<Spec = unknown>(
+    pointer: Pointer<Spec>,
+    updater: Updater<Spec>,
+    options?: Omit<UpdateOptions, 'currentVersion'>,
+  ): Promise<Resource<Spec>>;
   teardown(pointer: Pointer, options?: TeardownOptions): Promise<boolean>;
   destroy(pointer: Pointer, options?: DestroyOptions): Promise<void>;
   /** Strong, primary and mapped inputs only. */

@@ -15,7 +15,8 @@ export function graphToDot(graph: ControllerGraph): string {
   for (const controller of graph.controllers) {
     lines.push(`  ${quote(controller.name)} [shape=box, style=filled];`);
     for (const input of controller.inputs) lines.push(`  ${quote(input.type)} -> ${quote(controller.name)} [label=${quote(input.kind)}];`);
-    for (const output of controller.outputs) lines.push(`  ${quote(controller.name)} -> ${quote(output.type)} [label=${quote(output.kind)}];`);
+    for (const output of controller.outputs)
+      lines.push(`  ${quote(controller.name)} -> ${quote(output.type)} [label=${quote(output.kind)}];`);
   }
   return `${[...new Set(lines), '}'].join('\n')}\n`;
 }

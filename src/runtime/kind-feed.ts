@@ -33,7 +33,13 @@ export class KindFeed {
   readonly #subscribers = new Set<FeedSubscriber>();
   #synced = false;
 
-  constructor(options: { readonly state: State; readonly environment: Environment; readonly log: Logger; readonly kind: Kind; readonly signal: AbortSignal }) {
+  constructor(options: {
+    readonly state: State;
+    readonly environment: Environment;
+    readonly log: Logger;
+    readonly kind: Kind;
+    readonly signal: AbortSignal;
+  }) {
     this.#state = options.state;
     this.#environment = options.environment;
     this.#log = options.log;

@@ -53,7 +53,15 @@ export class QueueRunner {
   readonly #primaries: readonly Input[];
   #lastBreath = 0;
 
-  constructor(controller: QueueController, options: { readonly environment: Environment; readonly core: CoreState; readonly log: Logger; readonly maxBackoffMs?: number | undefined }) {
+  constructor(
+    controller: QueueController,
+    options: {
+      readonly environment: Environment;
+      readonly core: CoreState;
+      readonly log: Logger;
+      readonly maxBackoffMs?: number | undefined;
+    },
+  ) {
     this.controller = controller;
     this.#environment = options.environment;
     this.#core = options.core;
@@ -76,7 +84,8 @@ export class QueueRunner {
       },
       resync: () => {
         if (input.kind !== 'primary') return;
-        for (const [key, record] of this.#records) if (record.pointer.type === input.type && record.pointer.namespace === input.namespace) this.#add(key, initialPriority);
+        for (const [key, record] of this.#records)
+          if (record.pointer.type === input.type && record.pointer.namespace === input.namespace) this.#add(key, initialPriority);
       },
       synced,
     };
@@ -146,7 +155,12 @@ export class QueueRunner {
 
   #mappedChanged(input: Input, { old, value, initial }: FeedChange): void {
     const { metadata } = (value ?? old) as { metadata: Metadata };
-    if (input.kind === 'mappedDestroyReady' && value !== undefined && !(value.metadata.phase === 'tearingDown' && value.metadata.finalizers.length === 0)) return;
+    if (
+      input.kind === 'mappedDestroyReady' &&
+      value !== undefined &&
+      !(value.metadata.phase === 'tearingDown' && value.metadata.finalizers.length === 0)
+    )
+      return;
     const key = toKey(metadata);
     let job = this.#jobs.get(key);
     if (job === undefined) {
@@ -155,7 +169,8 @@ export class QueueRunner {
     }
     job.initial &&= initial;
     // A former parent has to wake too, so the old value is mapped beside the new one where they could differ.
-    if (old !== undefined && value !== undefined && !samePlace(old.metadata, value.metadata)) note(job.inputs, { metadata: old.metadata, destroyed: false });
+    if (old !== undefined && value !== undefined && !samePlace(old.metadata, value.metadata))
+      note(job.inputs, { metadata: old.metadata, destroyed: false });
     note(job.inputs, { metadata, destroyed: value === undefined });
     this.#mapQueue.add(key, { priority: initial ? initialPriority : 0 });
   }
@@ -164,7 +179,16 @@ export class QueueRunner {
     let record = this.#records.get(key);
     if (record === undefined) {
       const { namespace, type, id } = pointer;
-      record = { pointer: { namespace, type, id }, uid: undefined, failures: 0, lastError: undefined, failingSince: undefined, writes: 0, hotSince: 0, hotCount: 0 };
+      record = {
+        pointer: { namespace, type, id },
+        uid: undefined,
+        failures: 0,
+        lastError: undefined,
+        failingSince: undefined,
+        writes: 0,
+        hotSince: 0,
+        hotCount: 0,
+      };
       this.#records.set(key, record);
     }
     return record;
@@ -185,7 +209,9 @@ export class QueueRunner {
     if (record !== undefined && record.hotCount >= hotRuns) {
       record.hotCount = hotRuns / 2;
       this.#log.log('warn', `${pointerText(record.pointer)} is written again and again; it is slowed down`, {});
-      this.#environment.metrics.counter('steadystate_controller_hot_loops_total', 'Keys that were slowed down').add(1, { controller: this.controller.name });
+      this.#environment.metrics
+        .counter('steadystate_controller_hot_loops_total', 'Keys that were slowed down')
+        .add(1, { controller: this.controller.name });
       this.#queue.add(key, { priority, afterMs: hotDelayMs });
     } else this.#queue.add(key, { priority });
   }
@@ -278,7 +304,10 @@ export class QueueRunner {
         this.#log.log('warn', `mapping ${pointerText(fromKey(item.key))} failed; trying again`, { error });
         // What came meanwhile goes behind what is tried again.
         const later = this.#jobs.get(item.key);
-        this.#jobs.set(item.key, later === undefined ? job : { inputs: [...job.inputs, ...later.inputs], initial: job.initial && later.initial });
+        this.#jobs.set(
+          item.key,
+          later === undefined ? job : { inputs: [...job.inputs, ...later.inputs], initial: job.initial && later.initial },
+        );
         item.fail();
       }
       await this.#breathe();
@@ -345,4 +374,3 @@ function fromKey(key: string): Pointer {
   const [namespace = '', type = '', id = ''] = key.split('\u0000');
   return { namespace, type, id };
 }
-

@@ -95,7 +95,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   return {
     register(controller) {
-      const problem = registrationProblem(controller, runners.map((runner) => runner.controller));
+      const problem = registrationProblem(
+        controller,
+        runners.map((runner) => runner.controller),
+      );
       if (problem !== undefined) throw invalid([{ path: `controller ${controller.name}`, message: problem }]);
       const runner = new QueueRunner(controller, { environment, core: options.state, log, maxBackoffMs: options.maxBackoffMs });
       runners.push(runner);

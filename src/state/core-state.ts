@@ -1,5 +1,5 @@
 import type { Kind, Pointer, Resource, ResourceInput, ResourcePhase, TypedKind } from '../resource/index.ts';
-import type { CreateOptions, DestroyOptions, ReadOptions, ListOptions, UpdateOptions, WatchKindOptions, WatchOptions } from './options.ts';
+import type { CreateOptions, DestroyOptions, ListOptions, ReadOptions, UpdateOptions, WatchKindOptions, WatchOptions } from './options.ts';
 import type { AggregatedWatch, Watch } from './watch.ts';
 
 /** What a backend keeps of the finer promises; the conformance suite checks that the flags tell the truth. */

@@ -18,16 +18,28 @@ export function alreadyExists(pointer: Pointer): SteadystateError {
 }
 
 export function versionConflict(pointer: Pointer, expected: string, found: string): SteadystateError {
-  return conflict('version', pointer, `${pointerText(pointer)} was changed meanwhile: expected version ${visibleText(expected)}, found ${found}; read it again`);
+  return conflict(
+    'version',
+    pointer,
+    `${pointerText(pointer)} was changed meanwhile: expected version ${visibleText(expected)}, found ${found}; read it again`,
+  );
 }
 
 export function incarnationConflict(pointer: Pointer, expected: string, found: string): SteadystateError {
-  return conflict('incarnation', pointer, `${pointerText(pointer)} is another incarnation: expected uid ${visibleText(expected)}, found ${found}`);
+  return conflict(
+    'incarnation',
+    pointer,
+    `${pointerText(pointer)} is another incarnation: expected uid ${visibleText(expected)}, found ${found}`,
+  );
 }
 
 export function ownerConflict(pointer: Pointer, given: string, stored: string): SteadystateError {
   const found = stored === '' ? 'nobody owns it' : `it is owned by ${visibleText(stored)}`;
-  return conflict('owner', pointer, `${pointerText(pointer)} may only be changed by its owner: ${found}, the call came from ${given === '' ? 'nobody' : visibleText(given)}`);
+  return conflict(
+    'owner',
+    pointer,
+    `${pointerText(pointer)} may only be changed by its owner: ${found}, the call came from ${given === '' ? 'nobody' : visibleText(given)}`,
+  );
 }
 
 export function phaseConflict(pointer: Pointer, expected: ResourcePhase, found: ResourcePhase): SteadystateError {
@@ -35,7 +47,11 @@ export function phaseConflict(pointer: Pointer, expected: ResourcePhase, found: 
 }
 
 export function pendingFinalizers(pointer: Pointer, finalizers: readonly string[]): SteadystateError {
-  return conflict('pendingFinalizers', pointer, `${pointerText(pointer)} cannot be destroyed: finalizers are pending: ${visibleText(finalizers.join(', '))}`);
+  return conflict(
+    'pendingFinalizers',
+    pointer,
+    `${pointerText(pointer)} cannot be destroyed: finalizers are pending: ${visibleText(finalizers.join(', '))}`,
+  );
 }
 
 export function invalidBookmark(message: string): SteadystateError {

@@ -29,7 +29,8 @@ export function createAggregatedWatch<Spec>(source: EventSource, options: EventS
 
 /** The source below a watch of this room, for wrappers that change what is delivered. The watch must not be read any more. */
 export function sourceOf(watch: Watch | AggregatedWatch): EventSource {
-  if (!(watch instanceof Stream)) throw new SteadystateError('Unsupported', 'this watch was not made by createWatch or createAggregatedWatch');
+  if (!(watch instanceof Stream))
+    throw new SteadystateError('Unsupported', 'this watch was not made by createWatch or createAggregatedWatch');
   return watch.claim();
 }
 
@@ -177,7 +178,11 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
 
   #needsBreath(count: number): boolean {
     this.#sinceBreath += count;
-    if (this.#sinceBreath < eventsPerBreath && (this.#sinceBreath % 16 !== 0 || this.#environment.elapsed() - this.#lastBreath < breathAfterMs)) return false;
+    if (
+      this.#sinceBreath < eventsPerBreath &&
+      (this.#sinceBreath % 16 !== 0 || this.#environment.elapsed() - this.#lastBreath < breathAfterMs)
+    )
+      return false;
     this.#sinceBreath = 0;
     return true;
   }

@@ -1,3 +1,4 @@
+import type { Environment } from '../environment/index.ts';
 import type { Kind, Pointer, Resource, ResourceInput } from '../resource/index.ts';
 import { findError, isPhaseConflictError, SteadystateError } from '../resource/index.ts';
 import type { CoreState } from './core-state.ts';
@@ -5,7 +6,6 @@ import type { EventSource } from './event-source.ts';
 import { createAggregatedWatch, sourceOf } from './event-stream.ts';
 import type { StateEvent } from './events.ts';
 import type { UpdateOptions } from './options.ts';
-import type { Environment } from '../environment/index.ts';
 
 /** What a call wants to do. `update` covers finalizers too; `destroy` covers both teardown calls. */
 export type AccessVerb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'destroy';
@@ -74,7 +74,9 @@ export function filter(core: CoreState, rule: AccessRule, options: { readonly en
           await ask(kindOf(kind), 'watch');
           allowed.push(kind);
         } catch (error) {
-          const known = findError(error) ?? new SteadystateError('Forbidden', `watching ${kind.type} in ${kind.namespace} was denied`, { cause: error });
+          const known =
+            findError(error) ??
+            new SteadystateError('Forbidden', `watching ${kind.type} in ${kind.namespace} was denied`, { cause: error });
           denied.push({ type: 'kindErrored', kind: kindOf(kind), error: known });
         }
       }
@@ -98,7 +100,10 @@ export function filter(core: CoreState, rule: AccessRule, options: { readonly en
   } satisfies CoreState;
 }
 
-async function deniedDestroy(pointer: Pointer, ask: (pointer: Pointer, verb: AccessVerb) => Promise<void>): Promise<{ readonly error: unknown } | undefined> {
+async function deniedDestroy(
+  pointer: Pointer,
+  ask: (pointer: Pointer, verb: AccessVerb) => Promise<void>,
+): Promise<{ readonly error: unknown } | undefined> {
   try {
     await ask(pointer, 'destroy');
     return undefined;

@@ -147,7 +147,12 @@ class FollowSource implements EventSource {
       this.#bootstrapped = true;
       out.push(event);
     } else {
-      out.push({ type: 'noop', ...(event.bookmark && { bookmark: event.bookmark }), ...(event.revision !== undefined && { revision: event.revision }), resync: true });
+      out.push({
+        type: 'noop',
+        ...(event.bookmark && { bookmark: event.bookmark }),
+        ...(event.revision !== undefined && { revision: event.revision }),
+        resync: true,
+      });
     }
   }
 

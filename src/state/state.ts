@@ -28,7 +28,11 @@ export interface ModifyOptions extends CallOptions {
 /** CoreState plus helpers; this is the one you use. */
 export interface State extends CoreState {
   /** Reads, edits a draft, writes; again on a version conflict only. Nothing changed: no write. Answers the new resource. */
-  updateWithConflicts<Spec = unknown>(pointer: Pointer<Spec>, updater: Updater<Spec>, options?: Omit<UpdateOptions, 'currentVersion'>): Promise<Resource<Spec>>;
+  updateWithConflicts<Spec = unknown>(
+    pointer: Pointer<Spec>,
+    updater: Updater<Spec>,
+    options?: Omit<UpdateOptions, 'currentVersion'>,
+  ): Promise<Resource<Spec>>;
   /**
    * Waits until a resource is as asked. Gone only when its end makes the wait impossible: finalizersEmpty or the phase
    * tearingDown is awaited and an existing incarnation goes.
@@ -47,7 +51,11 @@ export interface State extends CoreState {
   /** Updates what is there, or creates it from `empty`, edited by the updater. */
   modify<Spec = unknown>(empty: ResourceInput<Spec> | Resource<Spec>, updater: Updater<Spec>, options?: ModifyOptions): Promise<void>;
   /** The same; answers what is stored now. */
-  modifyWithResult<Spec = unknown>(empty: ResourceInput<Spec> | Resource<Spec>, updater: Updater<Spec>, options?: ModifyOptions): Promise<Resource<Spec>>;
+  modifyWithResult<Spec = unknown>(
+    empty: ResourceInput<Spec> | Resource<Spec>,
+    updater: Updater<Spec>,
+    options?: ModifyOptions,
+  ): Promise<Resource<Spec>>;
   /** A watch that heals itself: resumes from its bookmark with back-off, resyncs when that expired; ends with the signal or on dispose. */
   follow<Spec = unknown>(kind: TypedKind<Spec>, options?: Omit<WatchKindOptions, 'startFromBookmark' | 'tailEvents'>): Promise<Watch<Spec>>;
 }

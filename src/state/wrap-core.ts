@@ -3,8 +3,8 @@ import type { Pointer, Resource, ResourceInput, ResourcePhase } from '../resourc
 import {
   checkPointer,
   finishDraft,
-  isIncarnationConflictError,
   isAlreadyExistsError,
+  isIncarnationConflictError,
   isNotFoundError,
   isPendingFinalizersError,
   isPhaseConflictError,
@@ -15,8 +15,8 @@ import {
 import type { CoreState, TeardownOptions } from './core-state.ts';
 import { closed, gone, phaseConflict } from './errors.ts';
 import { follow } from './follow.ts';
-import type { State, Updater } from './state.ts';
 import type { CallOptions, UpdateOptions } from './options.ts';
+import type { State, Updater } from './state.ts';
 import { watchFor } from './watch-for.ts';
 
 /** Builds the helpers of `State` on a backend (or on a wrapper of one). */
@@ -84,7 +84,11 @@ async function edit<Spec>(
 }
 
 /** The edited resource; the same object when nothing changed. The phase is checked even then. */
-async function editOnce<Spec>(current: Resource<Spec>, updater: Updater<Spec>, expectedPhase: ResourcePhase | 'any'): Promise<Resource<Spec>> {
+async function editOnce<Spec>(
+  current: Resource<Spec>,
+  updater: Updater<Spec>,
+  expectedPhase: ResourcePhase | 'any',
+): Promise<Resource<Spec>> {
   const { phase } = current.metadata;
   if (expectedPhase !== 'any' && phase !== expectedPhase) throw phaseConflict(current.metadata, expectedPhase, phase);
   const draft = openDraft(current);

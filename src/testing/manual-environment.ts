@@ -21,7 +21,9 @@ interface ManualTimer {
 }
 
 /** An environment whose time stands still until a test moves it, and whose chance is repeatable. Files, network and processes are the real ones unless given. */
-export function manualEnvironment(options: Partial<Environment> & { readonly seed?: number; readonly startMs?: number } = {}): ManualEnvironment {
+export function manualEnvironment(
+  options: Partial<Environment> & { readonly seed?: number; readonly startMs?: number } = {},
+): ManualEnvironment {
   const open = new OpenThings();
   const real = nodeEnvironment();
   const timers = new Set<ManualTimer>();
@@ -43,7 +45,8 @@ export function manualEnvironment(options: Partial<Environment> & { readonly see
   };
   const next = (): ManualTimer | undefined => {
     let first: ManualTimer | undefined;
-    for (const timer of timers) if (first === undefined || timer.at < first.at || (timer.at === first.at && timer.order < first.order)) first = timer;
+    for (const timer of timers)
+      if (first === undefined || timer.at < first.at || (timer.at === first.at && timer.order < first.order)) first = timer;
     return first;
   };
   const settle = async (): Promise<void> => {

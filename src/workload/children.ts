@@ -1,6 +1,6 @@
 import { comparableDigests, digest } from '../resource/index.ts';
 import { terminalError } from './errors.ts';
-import { childKey, childName, isParent, parentAnnotation, parentIdLabel, parentId, parentMark, readParent } from './identity.ts';
+import { childKey, childName, isParent, parentAnnotation, parentId, parentIdLabel, parentMark, readParent } from './identity.ts';
 import type { Desired, InventoryEntry, Live, WorkloadView } from './port.ts';
 
 /** How many children are handled at once when `dependsOn` orders them. */
@@ -13,14 +13,19 @@ export function prepareChildren(view: WorkloadView, children: readonly Desired[]
   for (const child of children) {
     const key = childKey(child.ref);
     const name = childName(child);
-    if (keys.has(key)) throw terminalError('DuplicateChild', `two children are both ${child.ref.kind} ${child.ref.namespace}/${child.ref.name}; give one of them another name`);
+    if (keys.has(key))
+      throw terminalError(
+        'DuplicateChild',
+        `two children are both ${child.ref.kind} ${child.ref.namespace}/${child.ref.name}; give one of them another name`,
+      );
     if (names.has(name)) throw terminalError('DuplicateChild', `two children are named ${name}; names are unique in a workload`);
     keys.add(key);
     names.set(name, child);
   }
   for (const child of children) {
     for (const other of child.dependsOn ?? []) {
-      if (!names.has(other)) throw terminalError('UnknownDependency', `${childName(child)} depends on ${other}, which is not a child of this workload`);
+      if (!names.has(other))
+        throw terminalError('UnknownDependency', `${childName(child)} depends on ${other}, which is not a child of this workload`);
     }
   }
   const order = dependencyOrder(children);
@@ -44,7 +49,11 @@ function dependencyOrder(children: readonly Desired[]): Map<string, number> | un
   const visit = (name: string, path: readonly string[]): number => {
     const known = levels.get(name);
     if (known !== undefined) return known;
-    if (path.includes(name)) throw terminalError('DependencyCycle', `children depend on each other in a circle: ${[...path.slice(path.indexOf(name)), name].join(' → ')}`);
+    if (path.includes(name))
+      throw terminalError(
+        'DependencyCycle',
+        `children depend on each other in a circle: ${[...path.slice(path.indexOf(name)), name].join(' → ')}`,
+      );
     const level = Math.max(-1, ...(byName.get(name)?.dependsOn ?? []).map((other) => visit(other, [...path, name]))) + 1;
     levels.set(name, level);
     return level;
@@ -75,14 +84,20 @@ export function adoptionProblem(view: WorkloadView, child: Desired, live: Live, 
   const parent = readParent(live);
   const name = `${child.ref.kind} ${child.ref.namespace}/${child.ref.name}`;
   if (isParent(parent, view.key)) return undefined;
-  if (parent !== undefined) return `${name} is a child of ${parent.kind} ${parent.namespace}/${parent.name}; remove it there, or choose another name here`;
+  if (parent !== undefined)
+    return `${name} is a child of ${parent.kind} ${parent.namespace}/${parent.name}; remove it there, or choose another name here`;
   if (live.owner !== '' && live.owner !== fieldManager) return `${name} is owned by ${live.owner}; it is not taken over`;
   if (child.options?.adopt === 'never') return `${name} exists already and was not made by this workload; delete it, or allow adoption`;
   return undefined;
 }
 
 /** Whether a live object is as desired. */
-export function needsUpdate(diff: (desired: Desired, live: Live, entry: InventoryEntry | undefined) => 'same' | 'differs', child: Desired, live: Live, entry?: InventoryEntry): boolean {
+export function needsUpdate(
+  diff: (desired: Desired, live: Live, entry: InventoryEntry | undefined) => 'same' | 'differs',
+  child: Desired,
+  live: Live,
+  entry?: InventoryEntry,
+): boolean {
   return diff(child, live, entry) === 'differs';
 }
 
@@ -93,4 +108,3 @@ export function areDesired(
 ): boolean {
   return pairs.every(({ child, live }) => live !== undefined && !needsUpdate(diff, child, live));
 }
-

@@ -69,9 +69,15 @@ export function defineWorkload<Spec, Input>(options: WorkloadOptions<Spec, Input
 export function validateWorkload<Spec, Input>(options: WorkloadOptions<Spec, Input>): void {
   const { definition, children, dependencyKinds = [] } = options;
   const issues: { path: string; message: string }[] = [];
-  if (definition.statusType === undefined) issues.push({ path: 'definition.status', message: `${definition.type} needs a status type, for example ${definition.displayType}Statuses.…` });
-  if (children.some((child) => child.type === definition.type)) issues.push({ path: 'children', message: `${definition.type} cannot be its own child` });
-  if (dependencyKinds.some((kind) => kind.type === definition.type)) issues.push({ path: 'dependencyKinds', message: `${definition.type} cannot depend on its own kind` });
+  if (definition.statusType === undefined)
+    issues.push({
+      path: 'definition.status',
+      message: `${definition.type} needs a status type, for example ${definition.displayType}Statuses.…`,
+    });
+  if (children.some((child) => child.type === definition.type))
+    issues.push({ path: 'children', message: `${definition.type} cannot be its own child` });
+  if (dependencyKinds.some((kind) => kind.type === definition.type))
+    issues.push({ path: 'dependencyKinds', message: `${definition.type} cannot depend on its own kind` });
   if (issues.length > 0) throw invalid(issues);
 }
 
@@ -88,7 +94,16 @@ export function typeOfKind(kind: GroupKind): string {
 
 /** A child from a resource that a definition made. */
 export function desiredChild(
-  resource: { readonly metadata: { readonly namespace: string; readonly type: string; readonly id: string; readonly labels: Readonly<Record<string, string>>; readonly annotations: Readonly<Record<string, string>> }; readonly spec: unknown },
+  resource: {
+    readonly metadata: {
+      readonly namespace: string;
+      readonly type: string;
+      readonly id: string;
+      readonly labels: Readonly<Record<string, string>>;
+      readonly annotations: Readonly<Record<string, string>>;
+    };
+    readonly spec: unknown;
+  },
   more: Pick<Desired, 'name' | 'dependsOn' | 'options'> = {},
 ): Desired {
   const { namespace, type, id, labels, annotations } = resource.metadata;

@@ -9,7 +9,7 @@ import { registerDeleteHooks } from './phases/index.ts';
 import type { Desired, StorePort, WorkloadEvent, WorkloadKey, WorkloadStatus, WorkloadView } from './port.ts';
 import type { Execution } from './registry.ts';
 import { recordFailure } from './registry.ts';
-import { sameButMessages, sameStatus, StatusDraft } from './status-draft.ts';
+import { StatusDraft, sameButMessages, sameStatus } from './status-draft.ts';
 import type { LifecycleEvent, PhaseResult, ReconcileRequest, Reconciler } from './types.ts';
 
 /** A pending phase is looked at again after this long at first, then half as long again each time. */
@@ -160,7 +160,9 @@ export class WorkloadEngine<Spec, Input> {
     if (!(started instanceof Promise)) return started;
     let timer: Disposable | undefined;
     const late = new Promise<never>((_resolve, reject) => {
-      timer = this.#environment.after(deadlineMs, () => reject(new SteadystateError('Timeout', `${what} did not end within ${deadlineMs} ms`)));
+      timer = this.#environment.after(deadlineMs, () =>
+        reject(new SteadystateError('Timeout', `${what} did not end within ${deadlineMs} ms`)),
+      );
     });
     try {
       return await Promise.race([started, late]);
@@ -174,7 +176,14 @@ export class WorkloadEngine<Spec, Input> {
     let memory = this.#memory.get(key);
     if (memory === undefined || memory.uid !== view.uid) {
       const ready = view.status?.conditions.find((condition) => condition.type === 'Ready');
-      memory = { uid: view.uid, pending: undefined, conflicts: 0, transient: 0, messageWrittenAt: undefined, ready: ready && ready.status === 'True' };
+      memory = {
+        uid: view.uid,
+        pending: undefined,
+        conflicts: 0,
+        transient: 0,
+        messageWrittenAt: undefined,
+        ready: ready && ready.status === 'True',
+      };
       this.#memory.set(key, memory);
     }
     return memory;
@@ -183,7 +192,13 @@ export class WorkloadEngine<Spec, Input> {
   async #pause(reconciler: Reconciler, request: ReconcileRequest, memory: Memory): Promise<EngineResult> {
     setCondition(
       request.status.conditions,
-      { type: 'Paused', status: 'True', reason: 'Paused', message: `annotation ${pausedAnnotation} is "true"`, observedGeneration: request.workload.generation },
+      {
+        type: 'Paused',
+        status: 'True',
+        reason: 'Paused',
+        message: `annotation ${pausedAnnotation} is "true"`,
+        observedGeneration: request.workload.generation,
+      },
       reconciler.timestamp(),
     );
     return this.#writeStatus(reconciler, request, memory, { kind: 'none' });
@@ -215,7 +230,8 @@ export class WorkloadEngine<Spec, Input> {
           return fromResult(outcome.custom.result);
         }
         const { generation } = request.workload;
-        if (memory.pending?.phase !== outcome.phase || memory.pending.generation !== generation) memory.pending = { phase: outcome.phase, generation, count: 0 };
+        if (memory.pending?.phase !== outcome.phase || memory.pending.generation !== generation)
+          memory.pending = { phase: outcome.phase, generation, count: 0 };
         const afterMs = Math.min(pendingDelayMs * 1.5 ** memory.pending.count, maxPendingDelayMs);
         memory.pending.count++;
         return { kind: 'requeue', afterMs };
@@ -223,7 +239,8 @@ export class WorkloadEngine<Spec, Input> {
       default:
         break;
     }
-    if (outcome.kind !== 'failed') recordFailure(request, reconciler.timestamp(), this.definition.phases.phases(request.event), outcome.phase, outcome.error);
+    if (outcome.kind !== 'failed')
+      recordFailure(request, reconciler.timestamp(), this.definition.phases.phases(request.event), outcome.phase, outcome.error);
     this.#tellFailed(reconciler, request, outcome.phase, outcome.error);
     return { kind: 'failure', error: outcome.error, quiet: false };
   }
@@ -277,7 +294,12 @@ export class WorkloadEngine<Spec, Input> {
   #tellFailed(reconciler: Reconciler, request: ReconcileRequest, phase: string, error: Error): void {
     const before = request.status.written?.conditions.find((condition) => condition.type === phase);
     if (before?.reason === 'Failed' && before.message === error.message) return;
-    reconciler.emit({ regarding: request.workload.key, type: 'Warning', reason: 'PhaseFailed', note: `${phase}: ${error.message}`.slice(0, 1024) });
+    reconciler.emit({
+      regarding: request.workload.key,
+      type: 'Warning',
+      reason: 'PhaseFailed',
+      note: `${phase}: ${error.message}`.slice(0, 1024),
+    });
   }
 
   #tellReady(reconciler: Reconciler, request: ReconcileRequest, memory: Memory): void {

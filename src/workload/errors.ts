@@ -45,4 +45,3 @@ export function isTerminalError(error: unknown): error is TerminalError {
 export function asError(error: unknown): Error {
   return error instanceof Error ? error : new SteadystateError('Unavailable', String(error));
 }
-

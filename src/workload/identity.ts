@@ -32,7 +32,10 @@ export function childName(child: Pick<Desired, 'name' | 'ref'>): string {
 /** The value of the parent-id label: 32 characters that a label may hold. */
 export function parentId(key: WorkloadKey): string {
   const { group, kind, namespace, name } = key;
-  return digest([group, kind, namespace, name]).slice(2).replace(/[^A-Za-z0-9]/g, '0').slice(0, 32);
+  return digest([group, kind, namespace, name])
+    .slice(2)
+    .replace(/[^A-Za-z0-9]/g, '0')
+    .slice(0, 32);
 }
 
 export interface ParentMark extends WorkloadKey {

@@ -36,4 +36,15 @@ export { areReady, isReady, ReadinessRules, readiness } from './readiness.ts';
 export type { Execution, Outcome, Phase, PhaseOption } from './registry.ts';
 export { createRegistry, Registry, registerDefaultPhases, withCustomRequeueResult, withResourceOptions } from './registry.ts';
 export { StatusDraft } from './status-draft.ts';
-export type { ChildObservation, Dependency, HandlerFunc, LifecycleEvent, PhaseAnswer, PhaseResult, ReadyAnswer, Reconciler, ReconcileRequest, ResourceOption } from './types.ts';
+export type {
+  ChildObservation,
+  Dependency,
+  HandlerFunc,
+  LifecycleEvent,
+  PhaseAnswer,
+  PhaseResult,
+  ReadyAnswer,
+  ReconcileRequest,
+  Reconciler,
+  ResourceOption,
+} from './types.ts';

@@ -19,7 +19,13 @@ export interface Plan {
 }
 
 /** The difference between a workload's desired and live children, by the same rules as a reconcile, without a write. */
-export async function plan<Spec, Input>(engine: WorkloadEngine<Spec, Input>, view: WorkloadView, port: StorePort, log: Logger, signal: AbortSignal): Promise<Plan> {
+export async function plan<Spec, Input>(
+  engine: WorkloadEngine<Spec, Input>,
+  view: WorkloadView,
+  port: StorePort,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<Plan> {
   const desired = await engine.children(view, log, signal);
   const entries = new Map((view.status?.children ?? []).map((entry) => [childKey(entry), entry]));
   const children: PlannedChild[] = [];

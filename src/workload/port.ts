@@ -12,13 +12,23 @@ export interface StorePort {
   workload(key: WorkloadKey, options: PortCall & { readonly minVersion?: string }): Promise<WorkloadView | undefined>;
   /** Cached, read-your-writes, frozen. */
   get(ref: ChildRef, options: PortCall): Promise<Live | undefined>;
-  list(kind: GroupKind, options: PortCall & { readonly namespace?: string; readonly labels?: Readonly<Record<string, string>> }): Promise<readonly Live[]>;
+  list(
+    kind: GroupKind,
+    options: PortCall & { readonly namespace?: string; readonly labels?: Readonly<Record<string, string>> },
+  ): Promise<readonly Live[]>;
   /** Pure: whether `live` is as `desired` asks. `entry` is the child's inventory entry, where there is one. */
   diff(desired: Desired, live: Live, entry: InventoryEntry | undefined): 'same' | 'differs';
   /** Idempotent; never resurrects another uid (`live` is what the decision was made on). */
-  apply(desired: Desired, options: PortCall & { readonly live?: Live; readonly owner: WorkloadView; readonly force: boolean; readonly entry?: InventoryEntry }): Promise<{ readonly outcome: 'created' | 'changed' | 'unchanged'; readonly live: Live }>;
+  apply(
+    desired: Desired,
+    options: PortCall & { readonly live?: Live; readonly owner: WorkloadView; readonly force: boolean; readonly entry?: InventoryEntry },
+  ): Promise<{ readonly outcome: 'created' | 'changed' | 'unchanged'; readonly live: Live }>;
   /** One step, never blocks. Embedded: teardown, then destroy when it is free of finalizers. */
-  remove(ref: ChildRef, uid: string, options: PortCall & { readonly propagation: 'Foreground' | 'Background' | 'Orphan' }): Promise<'gone' | 'terminating'>;
+  remove(
+    ref: ChildRef,
+    uid: string,
+    options: PortCall & { readonly propagation: 'Foreground' | 'Background' | 'Orphan' },
+  ): Promise<'gone' | 'terminating'>;
   /** Removes our marks from a child that lives on (orphaning). */
   release(ref: ChildRef, uid: string, options: PortCall & { readonly owner: WorkloadKey }): Promise<void>;
   /** Idempotent. Answers the view as it is now. */

@@ -32,12 +32,19 @@ export async function pruneChildren(reconciler: Reconciler, request: ReconcileRe
 
 export function waitingText(remaining: Removal['left']): string {
   return `waiting for ${remaining
-    .map(({ entry, live }) => `${entry.kind}/${entry.name}${live.finalizers.length > 0 ? ` (finalizers: ${live.finalizers.join(', ')})` : ''}`)
+    .map(
+      ({ entry, live }) => `${entry.kind}/${entry.name}${live.finalizers.length > 0 ? ` (finalizers: ${live.finalizers.join(', ')})` : ''}`,
+    )
     .join(', ')}`;
 }
 
 /** Takes the highest order that is still there, removes it, and goes on to the next when it is gone. */
-export async function removeChildren(reconciler: Reconciler, request: ReconcileRequest, entries: readonly InventoryEntry[], policy: 'onPrune' | 'onDelete'): Promise<Removal> {
+export async function removeChildren(
+  reconciler: Reconciler,
+  request: ReconcileRequest,
+  entries: readonly InventoryEntry[],
+  policy: 'onPrune' | 'onDelete',
+): Promise<Removal> {
   const orders = [...new Set(entries.map((entry) => entry.order))].sort((left, right) => right - left);
   for (const order of orders) {
     const left: { entry: InventoryEntry; live: Live }[] = [];
@@ -58,7 +65,12 @@ export async function removeChildren(reconciler: Reconciler, request: ReconcileR
 }
 
 /** One step towards the end of a child; answers it while it is still there. */
-async function removeChild(reconciler: Reconciler, request: ReconcileRequest, entry: InventoryEntry, policy: 'onPrune' | 'onDelete'): Promise<Live | undefined> {
+async function removeChild(
+  reconciler: Reconciler,
+  request: ReconcileRequest,
+  entry: InventoryEntry,
+  policy: 'onPrune' | 'onDelete',
+): Promise<Live | undefined> {
   const { port } = reconciler;
   const { status, workload } = request;
   const call = { signal: request.signal };
@@ -74,7 +86,13 @@ async function removeChild(reconciler: Reconciler, request: ReconcileRequest, en
   if (!isParent(parent, workload.key) || (another && !bearsMark(live, workload.key))) {
     status.dropChild(entry);
     if (!another) {
-      reconciler.emit({ regarding: workload.key, related: ref, type: 'Warning', reason: 'PruneBlocked', note: `${entry.kind}/${entry.name} no longer bears this workload's mark; it is left alone` });
+      reconciler.emit({
+        regarding: workload.key,
+        related: ref,
+        type: 'Warning',
+        reason: 'PruneBlocked',
+        note: `${entry.kind}/${entry.name} no longer bears this workload's mark; it is left alone`,
+      });
     }
     return undefined;
   }
@@ -86,9 +104,24 @@ async function removeChild(reconciler: Reconciler, request: ReconcileRequest, en
   const outcome = await port.remove(ref, live.uid, { ...call, propagation: 'Foreground' });
   if (outcome === 'gone') {
     status.dropChild(entry);
-    reconciler.emit({ regarding: workload.key, related: ref, type: 'Normal', reason: 'Deleted', note: `deleted ${entry.kind}/${entry.name}` });
+    reconciler.emit({
+      regarding: workload.key,
+      related: ref,
+      type: 'Normal',
+      reason: 'Deleted',
+      note: `deleted ${entry.kind}/${entry.name}`,
+    });
     return undefined;
   }
-  if (entry.state !== 'deleting') status.setChild({ ...entry, uid: live.uid, state: 'deleting', ready: false, reason: 'Terminating', message: '', lastTransitionTime: reconciler.timestamp() });
+  if (entry.state !== 'deleting')
+    status.setChild({
+      ...entry,
+      uid: live.uid,
+      state: 'deleting',
+      ready: false,
+      reason: 'Terminating',
+      message: '',
+      lastTransitionTime: reconciler.timestamp(),
+    });
   return (await port.get(ref, call)) ?? live;
 }

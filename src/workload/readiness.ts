@@ -32,7 +32,8 @@ export function readiness(live: Live | undefined, rules?: ReadinessRules): Readi
   const conditions = Array.isArray(status.conditions) ? (status.conditions as readonly Condition[]) : [];
   for (const condition of conditions) {
     if (condition.type === 'Reconciling' && condition.status === 'True') return inProgress(condition.reason, condition.message);
-    if (condition.type === 'Stalled' && condition.status === 'True') return { status: 'Failed', reason: condition.reason, message: condition.message };
+    if (condition.type === 'Stalled' && condition.status === 'True')
+      return { status: 'Failed', reason: condition.reason, message: condition.message };
   }
   const ruled = rules?.find(live.ref)?.(live) ?? live.ready;
   if (ruled !== undefined) return ruled;

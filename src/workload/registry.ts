@@ -48,7 +48,13 @@ export function withResourceOptions(...resourceOptions: readonly ResourceOption[
 /** Why execution stopped, or that it did not. */
 export type Outcome =
   | { readonly kind: 'completed' }
-  | { readonly kind: 'pending'; readonly phase: string; readonly reason: string; readonly message: string; readonly custom?: { readonly result: PhaseResult } }
+  | {
+      readonly kind: 'pending';
+      readonly phase: string;
+      readonly reason: string;
+      readonly message: string;
+      readonly custom?: { readonly result: PhaseResult };
+    }
   | { readonly kind: 'failed' | 'terminal' | 'conflict' | 'transient'; readonly phase: string; readonly error: Error };
 
 export interface Execution {
@@ -64,10 +70,14 @@ export class Registry {
   /** Invalid for an unknown event, a name used twice for one event, or a reserved name. */
   register(name: string, handler: HandlerFunc, event: LifecycleEvent, ...options: readonly PhaseOption[]): this {
     const phases = this.#phases.get(event);
-    if (phases === undefined) throw invalid([{ path: `phase ${name}`, message: `unknown lifecycle event ${String(event)}; expected create, update or delete` }]);
-    if (!/^[A-Za-z]([A-Za-z0-9._-]*[A-Za-z0-9])?$/.test(name)) throw invalid([{ path: `phase ${name}`, message: 'a phase name is the type of a condition: letters, digits, - _ .' }]);
-    if (reservedConditions.includes(name)) throw invalid([{ path: `phase ${name}`, message: `${reservedConditions.join(', ')} are conditions of the engine` }]);
-    if (phases.some((phase) => phase.name === name)) throw invalid([{ path: `phase ${name}`, message: `is registered twice for ${event}` }]);
+    if (phases === undefined)
+      throw invalid([{ path: `phase ${name}`, message: `unknown lifecycle event ${String(event)}; expected create, update or delete` }]);
+    if (!/^[A-Za-z]([A-Za-z0-9._-]*[A-Za-z0-9])?$/.test(name))
+      throw invalid([{ path: `phase ${name}`, message: 'a phase name is the type of a condition: letters, digits, - _ .' }]);
+    if (reservedConditions.includes(name))
+      throw invalid([{ path: `phase ${name}`, message: `${reservedConditions.join(', ')} are conditions of the engine` }]);
+    if (phases.some((phase) => phase.name === name))
+      throw invalid([{ path: `phase ${name}`, message: `is registered twice for ${event}` }]);
     const collected: PhaseOptions = { requeue: undefined, resourceOptions: [] };
     for (const option of options) option(collected);
     const { requeue } = collected;
@@ -164,7 +174,8 @@ function recordOutcomes(request: ReconcileRequest, timestamp: string, phases: re
   const set = (type: string, value: 'True' | 'False' | 'Unknown', reason: string, message: string): void =>
     setCondition(conditions, { type, status: value, reason, message, observedGeneration: request.workload.generation }, timestamp);
   for (const condition of [...conditions]) {
-    if (!reservedConditions.includes(condition.type) && !phases.some((phase) => phase.name === condition.type)) removeCondition(conditions, condition.type);
+    if (!reservedConditions.includes(condition.type) && !phases.some((phase) => phase.name === condition.type))
+      removeCondition(conditions, condition.type);
   }
   phases.forEach((phase, index) => {
     if (index >= reached) set(phase.name, 'Unknown', 'NotReached', '');

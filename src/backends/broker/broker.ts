@@ -1,6 +1,15 @@
 import type { Environment } from '../../environment/index.ts';
 import type { CompiledQuery, Kind, Metadata, Pointer, Resource, ResourceInput, SteadystateError, TypedKind } from '../../resource/index.ts';
-import { assembleMetadata, assembleResource, checkKind, checkPointer, compileQuery, findError, invalid, makeResource } from '../../resource/index.ts';
+import {
+  assembleMetadata,
+  assembleResource,
+  checkKind,
+  checkPointer,
+  compileQuery,
+  findError,
+  invalid,
+  makeResource,
+} from '../../resource/index.ts';
 import type {
   AggregatedWatch,
   Capabilities,
@@ -175,7 +184,8 @@ export class Broker implements CoreState, AsyncDisposable {
     let conflict: SteadystateError | undefined;
     if (owner !== stored.owner) conflict = ownerConflict(metadata, owner, stored.owner);
     else if (metadata.owner !== '' && metadata.owner !== stored.owner) conflict = ownerConflict(metadata, metadata.owner, stored.owner);
-    else if ((options.currentVersion ?? metadata.version) !== stored.version) conflict = versionConflict(metadata, options.currentVersion ?? metadata.version, stored.version);
+    else if ((options.currentVersion ?? metadata.version) !== stored.version)
+      conflict = versionConflict(metadata, options.currentVersion ?? metadata.version, stored.version);
     else if (expectedPhase !== 'any' && stored.phase !== expectedPhase) conflict = phaseConflict(metadata, expectedPhase, stored.phase);
     else if (stored.phase === 'tearingDown' && metadata.phase === 'running') conflict = phaseConflict(metadata, 'running', stored.phase);
     if (conflict !== undefined) return this.#lose(entry.staged, conflict);
@@ -221,7 +231,13 @@ export class Broker implements CoreState, AsyncDisposable {
     const watcher: PointerWatcher = new PointerWatcher(
       this.#host,
       collection,
-      { pointer, strict: options.strict ?? false, present: collection.entries.get(pointer.id)?.value, revision, ...(history && { history }) },
+      {
+        pointer,
+        strict: options.strict ?? false,
+        present: collection.entries.get(pointer.id)?.value,
+        revision,
+        ...(history && { history }),
+      },
       () => this.#forget(watcher, [collection]),
     );
     this.#watchers.add(watcher);
@@ -308,7 +324,13 @@ export class Broker implements CoreState, AsyncDisposable {
     throw error;
   }
 
-  #write(collection: Collection, entry: Entry, old: Resource | undefined, next: Resource | undefined, owner: string): Promise<Resource | undefined> | Resource | undefined {
+  #write(
+    collection: Collection,
+    entry: Entry,
+    old: Resource | undefined,
+    next: Resource | undefined,
+    owner: string,
+  ): Promise<Resource | undefined> | Resource | undefined {
     const revision = this.#stagedRevision + 1;
     this.#stagedRevision = revision;
     const value = next === undefined ? undefined : this.#stamp(next, old?.metadata, revision, owner);
@@ -418,8 +440,10 @@ export class Broker implements CoreState, AsyncDisposable {
 
   #checkWatch(options: WatchKindOptions): void {
     const { tailEvents, startFromBookmark, bootstrapContents } = options;
-    if (tailEvents !== undefined && (!Number.isSafeInteger(tailEvents) || tailEvents < 0)) throw invalid([{ path: 'tailEvents', message: `expected a whole number from 0, found ${tailEvents}` }]);
-    if (tailEvents !== undefined && startFromBookmark !== undefined) throw invalid([{ path: 'tailEvents', message: 'cannot be combined with startFromBookmark' }]);
+    if (tailEvents !== undefined && (!Number.isSafeInteger(tailEvents) || tailEvents < 0))
+      throw invalid([{ path: 'tailEvents', message: `expected a whole number from 0, found ${tailEvents}` }]);
+    if (tailEvents !== undefined && startFromBookmark !== undefined)
+      throw invalid([{ path: 'tailEvents', message: 'cannot be combined with startFromBookmark' }]);
     if (bootstrapContents === true && (tailEvents !== undefined || startFromBookmark !== undefined)) {
       throw invalid([{ path: 'bootstrapContents', message: 'cannot be combined with tailEvents or startFromBookmark' }]);
     }
@@ -462,22 +486,26 @@ export class Broker implements CoreState, AsyncDisposable {
 
   /** Makes the log of a kind reach back to a revision. InvalidBookmark when that is not possible. */
   async #reach(collection: Collection, revision: number): Promise<void> {
-    if (revision > this.#revision) throw invalidBookmark(`the bookmark is of the future: revision ${revision}, the store is at ${this.#revision}`);
+    if (revision > this.#revision)
+      throw invalidBookmark(`the bookmark is of the future: revision ${revision}, the store is at ${this.#revision}`);
     if (revision >= collection.log.floor) return;
     const floor = this.#committer?.historyFloor ?? collection.log.floor;
-    if (revision < floor) throw invalidBookmark(`the bookmark has expired: revision ${revision}, the history of ${collection.kind.type} begins after ${floor}`);
+    if (revision < floor)
+      throw invalidBookmark(`the bookmark has expired: revision ${revision}, the history of ${collection.kind.type} begins after ${floor}`);
     await this.#loadHistory(collection, revision);
   }
 
   async #reachTail(collection: Collection): Promise<void> {
-    if (this.#committer !== undefined && collection.log.floor > this.#committer.historyFloor) await this.#loadHistory(collection, this.#committer.historyFloor);
+    if (this.#committer !== undefined && collection.log.floor > this.#committer.historyFloor)
+      await this.#loadHistory(collection, this.#committer.historyFloor);
   }
 
   async #loadHistory(collection: Collection, afterRevision: number): Promise<void> {
     const upTo = collection.log.floor;
     const commits = await (this.#committer as Committer).history(collection.kind, afterRevision, upTo);
     // Meanwhile another watch may have loaded more, or the log may have dropped some.
-    if (collection.log.floor !== upTo) return collection.log.floor > afterRevision ? this.#loadHistory(collection, afterRevision) : undefined;
+    if (collection.log.floor !== upTo)
+      return collection.log.floor > afterRevision ? this.#loadHistory(collection, afterRevision) : undefined;
     collection.log.prepend(commits, afterRevision);
   }
 
@@ -526,4 +554,3 @@ function makeBatch(): Batch {
   settled.catch(() => {});
   return { records: [], settled, resolve, reject };
 }
-

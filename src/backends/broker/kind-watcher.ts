@@ -1,10 +1,10 @@
 import type { CompiledQuery, Resource } from '../../resource/index.ts';
-import type { EventSource, StateEvent } from '../../state/index.ts';
 import { SteadystateError } from '../../resource/index.ts';
+import type { EventSource, StateEvent } from '../../state/index.ts';
+import type { Bookmarks } from './bookmark.ts';
 import type { Collection } from './collection.ts';
 import type { Commit } from './commit.ts';
 import { transitionEvent } from './commit.ts';
-import type { Bookmarks } from './bookmark.ts';
 import type { PendingBudget } from './pending.ts';
 import { Pending, resyncEvent } from './pending.ts';
 
@@ -47,7 +47,9 @@ export class KindWatcher implements EventSource {
   readonly #strict: boolean;
   readonly idleBookmarks: boolean;
   /** Contents still to be given, kind by kind. */
-  #snapshot: { readonly lists: readonly (readonly Resource[])[]; list: number; index: number; readonly revision: number; readonly resync: boolean } | undefined;
+  #snapshot:
+    | { readonly lists: readonly (readonly Resource[])[]; list: number; index: number; readonly revision: number; readonly resync: boolean }
+    | undefined;
   #afterSnapshot: StateEvent[] = [];
   #pending: Pending | undefined;
   /** The last bookmark that was given, or the place where the watch began; negative: none before `bootstrapped`. */
@@ -132,7 +134,11 @@ export class KindWatcher implements EventSource {
   /** A commit was appended and this watcher's reader waits: whether it has to be woken. */
   concerns(commit: Commit): boolean {
     if (this.#query === undefined || this.#pending !== undefined) return true;
-    if ((commit.value !== undefined && this.#query(commit.value.metadata)) || (commit.old !== undefined && this.#query(commit.old.metadata))) return true;
+    if (
+      (commit.value !== undefined && this.#query(commit.value.metadata)) ||
+      (commit.old !== undefined && this.#query(commit.old.metadata))
+    )
+      return true;
     // It waits, so it had read everything: step over what does not concern it.
     this.#skip();
     return false;
@@ -157,7 +163,12 @@ export class KindWatcher implements EventSource {
     if (this.#strict) {
       this.#pending = undefined;
       for (const each of this.#parts) each.cursor = each.collection.log.end;
-      return this.fail(new SteadystateError('Gone', `a strict watch of ${collection.kind.type} in ${collection.kind.namespace} fell too far behind; list again and watch from there`));
+      return this.fail(
+        new SteadystateError(
+          'Gone',
+          `a strict watch of ${collection.kind.type} in ${collection.kind.namespace} fell too far behind; list again and watch from there`,
+        ),
+      );
     }
     const pending = new Pending(this.#host.budget, this.#query);
     for (let next = this.#nextCommit(); next !== undefined; next = this.#nextCommit()) {
@@ -230,7 +241,9 @@ export class KindWatcher implements EventSource {
     if (pending.snapshotNeeded) {
       const { revision } = this.#host;
       this.#snapshot = { lists: this.#parts.map((part) => part.collection.list()), list: 0, index: 0, revision, resync: true };
-      this.#afterSnapshot.push(Object.freeze({ type: 'noop', revision, bookmark: this.#host.bookmarks.at(revision), resync: true }) as StateEvent);
+      this.#afterSnapshot.push(
+        Object.freeze({ type: 'noop', revision, bookmark: this.#host.bookmarks.at(revision), resync: true }) as StateEvent,
+      );
     } else {
       this.#safe = this.#host.revision;
     }
@@ -262,7 +275,10 @@ export class KindWatcher implements EventSource {
     const before = commit.old !== undefined && query(commit.old.metadata);
     const after = commit.value !== undefined && query(commit.value.metadata);
     if (before && (after || commit.value === undefined)) return commit.event(bookmarks);
-    if (after) return commit.old === undefined ? commit.event(bookmarks) : transitionEvent('created', commit.value as Resource, commit.revision, bookmarks);
+    if (after)
+      return commit.old === undefined
+        ? commit.event(bookmarks)
+        : transitionEvent('created', commit.value as Resource, commit.revision, bookmarks);
     return before ? transitionEvent('destroyed', commit.value as Resource, commit.revision, bookmarks) : undefined;
   }
 }
@@ -270,4 +286,3 @@ export class KindWatcher implements EventSource {
 function pendingKey(collection: Collection, commit: Commit): string {
   return `${collection.kind.type}\u0000${collection.kind.namespace}\u0000${commit.id}`;
 }
-

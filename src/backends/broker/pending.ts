@@ -1,7 +1,6 @@
-import type { Resource } from '../../resource/index.ts';
+import type { CompiledQuery, Resource } from '../../resource/index.ts';
 import type { StateEvent } from '../../state/index.ts';
 import type { Bookmarks } from './bookmark.ts';
-import type { CompiledQuery } from '../../resource/index.ts';
 import type { Commit } from './commit.ts';
 
 /** What a lagging watcher still has to learn about one id. */
@@ -85,7 +84,8 @@ export class Pending {
         events.push(resyncEvent({ type: 'destroyed', resource: base }, revision, last && !replaced ? revision : safe, bookmarks));
       }
       if (latest === undefined) continue;
-      if (base === undefined || replaced) events.push(resyncEvent({ type: 'created', resource: latest }, revision, last ? revision : safe, bookmarks));
+      if (base === undefined || replaced)
+        events.push(resyncEvent({ type: 'created', resource: latest }, revision, last ? revision : safe, bookmarks));
       else events.push(resyncEvent({ type: 'updated', resource: latest, old: base }, revision, last ? revision : safe, bookmarks));
     }
     return events;

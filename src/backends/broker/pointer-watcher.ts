@@ -34,7 +34,12 @@ export class PointerWatcher implements EventSource {
   readonly #forget: () => void;
   ended = false;
 
-  constructor(host: Pick<WatcherHost, 'bookmarks' | 'budget' | 'wake'>, collection: Collection, start: PointerWatcherStart, forget: () => void) {
+  constructor(
+    host: Pick<WatcherHost, 'bookmarks' | 'budget' | 'wake'>,
+    collection: Collection,
+    start: PointerWatcherStart,
+    forget: () => void,
+  ) {
     this.#host = host;
     this.#collection = collection;
     this.#id = start.pointer.id;
@@ -45,7 +50,9 @@ export class PointerWatcher implements EventSource {
     if (start.history === undefined) {
       const at = { revision: start.revision, bookmark: host.bookmarks.at(start.revision) };
       this.#first = Object.freeze(
-        start.present === undefined ? { type: 'destroyed', resource: tombstone(start.pointer), ...at } : { type: 'created', resource: start.present, ...at },
+        start.present === undefined
+          ? { type: 'destroyed', resource: tombstone(start.pointer), ...at }
+          : { type: 'created', resource: start.present, ...at },
       );
     }
     const watchers = collection.pointerWatchers.get(this.#id);

@@ -6,7 +6,10 @@ import { memoryState } from './memory-state.ts';
 
 const environment = manualEnvironment();
 const kind = { namespace: 'default', type: 'Things.example.dev' };
-const thing = (id: string, spec: unknown = { size: 1 }, labels: Record<string, string> = {}) => ({ metadata: { ...kind, id, labels }, spec });
+const thing = (id: string, spec: unknown = { size: 1 }, labels: Record<string, string> = {}) => ({
+  metadata: { ...kind, id, labels },
+  spec,
+});
 
 afterEach(() => {
   expect(environment.open.counts()).toEqual({});
@@ -31,13 +34,16 @@ describe('delivery', () => {
     const iterator = watch[Symbol.asyncIterator]();
     const take = async (): Promise<StateEvent> => (await iterator.next()).value as StateEvent;
     expect([(await take()).type, (await take()).type, (await take()).type]).toEqual(['created', 'created', 'bootstrapped']);
-    for (let round = 0; round < 50; round++) await state.updateWithConflicts({ ...kind, id: 'kept' }, (draft) => void (draft.spec = { size: round + 2 }));
+    for (let round = 0; round < 50; round++)
+      await state.updateWithConflicts({ ...kind, id: 'kept' }, (draft) => void (draft.spec = { size: round + 2 }));
     await state.destroy({ ...kind, id: 'doomed' });
     await state.create(thing('fresh'));
     await state.create(thing('brief'));
     await state.destroy({ ...kind, id: 'brief' });
     const events = [await take(), await take(), await take()];
-    expect(events.map((event) => [event.type, (event as { resource: { metadata: { id: string } } }).resource.metadata.id, event.resync])).toEqual([
+    expect(
+      events.map((event) => [event.type, (event as { resource: { metadata: { id: string } } }).resource.metadata.id, event.resync]),
+    ).toEqual([
       ['updated', 'kept', true],
       ['destroyed', 'doomed', true],
       ['created', 'fresh', true],
@@ -87,9 +93,13 @@ describe('delivery', () => {
     await core.create(thing('b'));
     const [event] = await collect(core, 1, { startFromBookmark: noop?.bookmark });
     expect(event).toMatchObject({ type: 'created', resource: { metadata: { id: 'b' } } });
-    await expect(other.watchKind(kind, { startFromBookmark: noop?.bookmark as Bookmark })).rejects.toMatchObject({ code: 'InvalidBookmark' });
+    await expect(other.watchKind(kind, { startFromBookmark: noop?.bookmark as Bookmark })).rejects.toMatchObject({
+      code: 'InvalidBookmark',
+    });
     for (let index = 0; index < 20; index++) await core.create(thing(`n${index}`));
-    await expect(core.watchKind(kind, { startFromBookmark: noop?.bookmark as Bookmark })).rejects.toMatchObject({ code: 'InvalidBookmark' });
+    await expect(core.watchKind(kind, { startFromBookmark: noop?.bookmark as Bookmark })).rejects.toMatchObject({
+      code: 'InvalidBookmark',
+    });
   });
 
   test('an idle watch gets a fresh bookmark after others wrote', async () => {

@@ -20,7 +20,9 @@ export type SqlValue = string | number | bigint | null | Uint8Array;
 export function openDatabase(file: string): Database {
   const load = createRequire(import.meta.url);
   const major = Number(process.versions.node.split('.', 1)[0]);
-  const { DatabaseSync } = load(major >= 24 ? 'node:sqlite' : '@photostructure/sqlite') as { readonly DatabaseSync: new (file: string) => Database };
+  const { DatabaseSync } = load(major >= 24 ? 'node:sqlite' : '@photostructure/sqlite') as {
+    readonly DatabaseSync: new (file: string) => Database;
+  };
   return new DatabaseSync(file);
 }
 

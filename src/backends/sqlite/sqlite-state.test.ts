@@ -27,7 +27,8 @@ afterEach(() => {
   expect(environment.open.counts()).toEqual({});
 });
 
-const open = (more: Partial<Parameters<typeof openSqliteState>[0]> = {}): Promise<SqliteState> => openSqliteState({ file, environment, ...more });
+const open = (more: Partial<Parameters<typeof openSqliteState>[0]> = {}): Promise<SqliteState> =>
+  openSqliteState({ file, environment, ...more });
 
 async function take(state: SqliteState, count: number, options = {}): Promise<StateEvent[]> {
   const events: StateEvent[] = [];
@@ -40,7 +41,14 @@ async function take(state: SqliteState, count: number, options = {}): Promise<St
 
 describe('a store in a file', () => {
   test('keeps every kind of value, and its own identity, over a restart', async () => {
-    const spec = { text: 'ä\u0000', number: -1.5, big: 2n ** 70n, bytes: Bytes.from(new Uint8Array([0, 255])), $tag: { $integer: '1' }, list: [null, true, {}] };
+    const spec = {
+      text: 'ä\u0000',
+      number: -1.5,
+      big: 2n ** 70n,
+      bytes: Bytes.from(new Uint8Array([0, 255])),
+      $tag: { $integer: '1' },
+      list: [null, true, {}],
+    };
     let storeId: string;
     {
       await using state = await open();
@@ -91,7 +99,8 @@ describe('a store in a file', () => {
     await using state = await open();
     const outcomes = await Promise.allSettled(Array.from({ length: 50 }, (_, index) => state.create(thing(`same-${index % 25}`))));
     expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(25);
-    for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'Conflict', reason: 'alreadyExists' });
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'Conflict', reason: 'alreadyExists' });
     expect(state.revision).toBe(25);
   });
 
@@ -152,7 +161,9 @@ describe('a store in a file', () => {
     writeFileSync(file, 'not a database, but long enough to be looked at as one'.repeat(50));
     await expect(open()).rejects.toMatchObject({ code: 'Corrupt' });
     rmSync(file);
-    await expect(openSqliteState({ file: join(folder, 'no', 'such', 'folder.db'), environment })).rejects.toMatchObject({ code: 'Unavailable' });
+    await expect(openSqliteState({ file: join(folder, 'no', 'such', 'folder.db'), environment })).rejects.toMatchObject({
+      code: 'Unavailable',
+    });
   });
 
   test('a file that was replaced under the store is noticed before anything is acknowledged', async () => {

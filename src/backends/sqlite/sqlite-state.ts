@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import type { Environment } from '../../environment/index.ts';
 import type { Kind } from '../../resource/index.ts';
 import { SteadystateError } from '../../resource/index.ts';
@@ -7,7 +6,7 @@ import type { CommitRecord, Committer } from '../broker/index.ts';
 import { Broker, Commit } from '../broker/index.ts';
 import type { CommitAnswer, HistoryRow, OpenAnswer } from './protocol.ts';
 import { decodeRecord, encodeRecord } from './record-codec.ts';
-import { StoreWorker } from './store-worker.ts';
+import { StoreWorker, thisProgram } from './store-worker.ts';
 
 export interface SqliteStateOptions {
   /** Path of the file; made when it is missing, its folder is not. */
@@ -45,7 +44,7 @@ export async function openSqliteState(options: SqliteStateOptions): Promise<Sqli
     const opened = await worker.call<OpenAnswer>({
       call: 'open',
       file,
-      holder: `process ${process.pid} on ${hostname()} since ${environment.timestamp()}`,
+      holder: `${thisProgram()} since ${environment.timestamp()}`,
       newStoreId: environment.id(),
       historyLimit: options.historyLimit ?? 100_000,
       maxPages: options.maxPages,
@@ -95,7 +94,12 @@ class WorkerCommitter implements Committer {
   }
 
   async commit(records: readonly CommitRecord[]): Promise<void> {
-    const writes = records.map(({ kind, id, revision, value }) => ({ kind, id, revision, record: value === undefined ? null : encodeRecord(value) }));
+    const writes = records.map(({ kind, id, revision, value }) => ({
+      kind,
+      id,
+      revision,
+      record: value === undefined ? null : encodeRecord(value),
+    }));
     const { historyFloor } = await this.#worker.call<CommitAnswer>({ call: 'commit', writes });
     this.historyFloor = historyFloor;
   }
@@ -111,6 +115,10 @@ function decode(file: string, kind: Kind, id: string, record: string): ReturnTyp
   try {
     return decodeRecord(kind, id, record);
   } catch (error) {
-    throw new SteadystateError('Corrupt', `${file} is damaged: the record of ${kind.type}/${kind.namespace}/${id} cannot be read; restore a backup`, { cause: error });
+    throw new SteadystateError(
+      'Corrupt',
+      `${file} is damaged: the record of ${kind.type}/${kind.namespace}/${id} cannot be read; restore a backup`,
+      { cause: error },
+    );
   }
 }

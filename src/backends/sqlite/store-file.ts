@@ -2,7 +2,17 @@ import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { Kind } from '../../resource/index.ts';
 import { seal, unseal } from './checksum.ts';
 import type { Database, Statement } from './driver.ts';
-import { openDatabase, resultCode, sqliteBusy, sqliteCantOpen, sqliteCorrupt, sqliteFull, sqliteIoError, sqliteNotADatabase, sqliteReadOnly } from './driver.ts';
+import {
+  openDatabase,
+  resultCode,
+  sqliteBusy,
+  sqliteCantOpen,
+  sqliteCorrupt,
+  sqliteFull,
+  sqliteIoError,
+  sqliteNotADatabase,
+  sqliteReadOnly,
+} from './driver.ts';
 import type { CommitAnswer, HistoryRow, OpenAnswer, OpenRequest, StoredRow, WorkerFailure, WriteMessage } from './protocol.ts';
 
 /** What a file says it is; another number is another layout. */
@@ -46,8 +56,12 @@ export class StoreFile {
       guard(file, () => migrate(database, request.newStoreId, file));
       this.#setMeta = prepare('INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value');
       this.#insertKind = prepare('INSERT INTO kinds (kind, namespace, type) VALUES (?, ?, ?)');
-      this.#insertEvent = prepare('INSERT INTO events (revision, kind, id, record, old) VALUES (?, ?, ?, ?, (SELECT record FROM resources WHERE kind = ? AND id = ?))');
-      this.#put = prepare('INSERT INTO resources (kind, id, record) VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET record = excluded.record');
+      this.#insertEvent = prepare(
+        'INSERT INTO events (revision, kind, id, record, old) VALUES (?, ?, ?, ?, (SELECT record FROM resources WHERE kind = ? AND id = ?))',
+      );
+      this.#put = prepare(
+        'INSERT INTO resources (kind, id, record) VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET record = excluded.record',
+      );
       this.#remove = prepare('DELETE FROM resources WHERE kind = ? AND id = ?');
       for (const row of guard(file, () => prepare('SELECT kind, namespace, type FROM kinds').all())) {
         this.#kinds.set(kindKey({ namespace: String(row.namespace), type: String(row.type) }), Number(row.kind));
@@ -74,7 +88,8 @@ export class StoreFile {
     guard(this.#file, () => {
       for (const row of this.#database.prepare('SELECT kind, id, record FROM resources').iterate()) {
         const kind = kinds.get(Number(row.kind));
-        if (kind === undefined) throw new StoreFailure({ code: 'Corrupt', message: `${this.#file} is damaged: a resource ${String(row.id)} of an unknown kind` });
+        if (kind === undefined)
+          throw new StoreFailure({ code: 'Corrupt', message: `${this.#file} is damaged: a resource ${String(row.id)} of an unknown kind` });
         rows.push({ kind, id: String(row.id), record: this.#unseal(kind, String(row.id), row.record as Uint8Array) });
         if (rows.length >= rowsPerMessage) {
           give(rows);
@@ -176,14 +191,20 @@ export class StoreFile {
   #unseal(kind: Kind, id: string, sealed: Uint8Array): string {
     const text = unseal(rowKey(kind, id), sealed);
     if (text === undefined) {
-      throw new StoreFailure({ code: 'Corrupt', message: `${this.#file} is damaged: the record of ${kind.type}/${kind.namespace}/${id} does not match its checksum; restore a backup` });
+      throw new StoreFailure({
+        code: 'Corrupt',
+        message: `${this.#file} is damaged: the record of ${kind.type}/${kind.namespace}/${id} does not match its checksum; restore a backup`,
+      });
     }
     return text;
   }
 
   #checkIdentity(): void {
     if (identityOf(this.#file) === this.#identity) return;
-    throw new StoreFailure({ code: 'Corrupt', message: `${this.#file} was removed or replaced while it was open; stop, put the file back, and open it again` });
+    throw new StoreFailure({
+      code: 'Corrupt',
+      message: `${this.#file} was removed or replaced while it was open; stop, put the file back, and open it again`,
+    });
   }
 }
 
@@ -192,7 +213,9 @@ function open(request: OpenRequest): Database {
   try {
     // One process owns the file, and the operating system frees it when that process ends in whatever way.
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0');
-    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 2000');
+    database.exec(
+      'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 2000',
+    );
     if (request.maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${request.maxPages}`);
     // The lock is taken by the first write transaction.
     database.exec('BEGIN IMMEDIATE; COMMIT');
@@ -201,14 +224,20 @@ function open(request: OpenRequest): Database {
     database.close();
     if (resultCode(error) === sqliteBusy) {
       const holder = readHolder(request.file);
-      throw new StoreFailure({ code: 'Locked', message: `${request.file} is in use by ${holder}; use that program's server, or stop it`, holder }, error);
+      throw new StoreFailure(
+        { code: 'Locked', message: `${request.file} is in use by ${holder}; use that program's server, or stop it`, holder },
+        error,
+      );
     }
     throw error;
   }
 }
 
 function migrate(database: Database, newStoreId: string, file: string): void {
-  const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all().map((row) => String(row.name));
+  const tables = database
+    .prepare("SELECT name FROM sqlite_master WHERE type = 'table'")
+    .all()
+    .map((row) => String(row.name));
   if (tables.length === 0) {
     database.exec(`
       BEGIN IMMEDIATE;
@@ -221,15 +250,24 @@ function migrate(database: Database, newStoreId: string, file: string): void {
     `);
     return;
   }
-  if (!tables.includes('meta')) throw new StoreFailure({ code: 'Unsupported', message: `${file} is a database, but not a store of this program; name another file` });
+  if (!tables.includes('meta'))
+    throw new StoreFailure({ code: 'Unsupported', message: `${file} is a database, but not a store of this program; name another file` });
   const format = readMeta(database).get('format');
   if (format !== String(formatVersion)) {
-    throw new StoreFailure({ code: 'Unsupported', message: `${file} has format ${format ?? 'unknown'}, this program knows ${formatVersion}; use a newer version of it` });
+    throw new StoreFailure({
+      code: 'Unsupported',
+      message: `${file} has format ${format ?? 'unknown'}, this program knows ${formatVersion}; use a newer version of it`,
+    });
   }
 }
 
 function readMeta(database: Database): Map<string, string> {
-  return new Map(database.prepare('SELECT name, value FROM meta').all().map((row) => [String(row.name), String(row.value)]));
+  return new Map(
+    database
+      .prepare('SELECT name, value FROM meta')
+      .all()
+      .map((row) => [String(row.name), String(row.value)]),
+  );
 }
 
 function rollBack(database: Database): void {
@@ -273,9 +311,15 @@ function guard<Value>(file: string, work: () => Value): Value {
       case sqliteReadOnly:
         throw new StoreFailure({ code: 'Unavailable', message: `${file} may not be written: ${message}; check its permissions` }, error);
       case sqliteCantOpen:
-        throw new StoreFailure({ code: 'Unavailable', message: `${file} cannot be opened: ${message}; check that its folder exists and its permissions` }, error);
+        throw new StoreFailure(
+          { code: 'Unavailable', message: `${file} cannot be opened: ${message}; check that its folder exists and its permissions` },
+          error,
+        );
       case sqliteIoError:
-        throw new StoreFailure({ code: 'Unavailable', message: `reading or writing ${file} failed: ${message}; check the disk, then open the store again` }, error);
+        throw new StoreFailure(
+          { code: 'Unavailable', message: `reading or writing ${file} failed: ${message}; check the disk, then open the store again` },
+          error,
+        );
       default:
         throw new StoreFailure({ code: 'Unavailable', message: `the store ${file} failed: ${message}` }, error);
     }

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { Environment } from '../../environment/index.ts';
 import { SteadystateError } from '../../resource/index.ts';
@@ -29,7 +30,9 @@ export class StoreWorker {
     this.#worker = new Worker(workerFile(), { execArgv: [] });
     this.#tracked = environment.open.track('worker');
     this.#worker.on('message', (message: WorkerMessage) => this.#receive(message));
-    this.#worker.on('error', (error) => this.#end(new SteadystateError('Ambiguous', `the store's thread failed: ${error.message}; open the store again`, { cause: error })));
+    this.#worker.on('error', (error) =>
+      this.#end(new SteadystateError('Ambiguous', `the store's thread failed: ${error.message}; open the store again`, { cause: error })),
+    );
     this.#ended = new Promise((resolve) => {
       this.#worker.on('exit', () => {
         this.#end(new SteadystateError('Closed', 'the store was closed'));
@@ -75,4 +78,9 @@ export class StoreWorker {
     for (const call of this.#calls.values()) call.reject(error);
     this.#calls.clear();
   }
+}
+
+/** Names this program to whoever finds the store in use. */
+export function thisProgram(): string {
+  return `process ${process.pid} on ${hostname()}`;
 }

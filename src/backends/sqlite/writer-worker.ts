@@ -36,7 +36,10 @@ port.on('message', ({ sequence, request }: { readonly sequence: number; readonly
   try {
     post({ type: 'answer', sequence, value: handle(request) });
   } catch (error) {
-    const failure = error instanceof StoreFailure ? error.failure : { code: 'Unavailable' as const, message: `the store failed: ${error instanceof Error ? error.message : String(error)}` };
+    const failure =
+      error instanceof StoreFailure
+        ? error.failure
+        : { code: 'Unavailable' as const, message: `the store failed: ${error instanceof Error ? error.message : String(error)}` };
     post({ type: 'failure', sequence, failure });
   }
 });

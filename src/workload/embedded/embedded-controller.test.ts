@@ -34,13 +34,20 @@ const workload = defineWorkload({
 /** Counts writes below the controllers. */
 function counted(core: CoreState): { readonly core: CoreState; readonly writes: string[] } {
   const writes: string[] = [];
-  const wrap = (verb: 'create' | 'update' | 'destroy') => (first: { metadata?: { type: string; id: string }; type?: string; id?: string }, options: unknown) => {
-    const { type, id } = first.metadata ?? first;
-    writes.push(`${verb} ${type?.split('.')[0]}/${id}`);
-    return (core[verb] as (first: unknown, options: unknown) => Promise<never>).call(core, first, options);
-  };
+  const wrap =
+    (verb: 'create' | 'update' | 'destroy') =>
+    (first: { metadata?: { type: string; id: string }; type?: string; id?: string }, options: unknown) => {
+      const { type, id } = first.metadata ?? first;
+      writes.push(`${verb} ${type?.split('.')[0]}/${id}`);
+      return (core[verb] as (first: unknown, options: unknown) => Promise<never>).call(core, first, options);
+    };
   const proxy = new Proxy(core, {
-    get: (target, key) => (key === 'create' || key === 'update' || key === 'destroy' ? wrap(key) : typeof Reflect.get(target, key) === 'function' ? (Reflect.get(target, key) as () => void).bind(target) : Reflect.get(target, key)),
+    get: (target, key) =>
+      key === 'create' || key === 'update' || key === 'destroy'
+        ? wrap(key)
+        : typeof Reflect.get(target, key) === 'function'
+          ? (Reflect.get(target, key) as () => void).bind(target)
+          : Reflect.get(target, key),
   });
   return { core: proxy, writes };
 }
@@ -79,15 +86,20 @@ describe('a workload on the embedded store', () => {
     expect(environment.open.counts()).toEqual({});
   });
 
-  const status = async (id = 'app'): Promise<CompanionSpec> => (await state.get({ namespace: 'default', type: 'AppStatuses.example.dev', id })).spec as CompanionSpec;
+  const status = async (id = 'app'): Promise<CompanionSpec> =>
+    (await state.get({ namespace: 'default', type: 'AppStatuses.example.dev', id })).spec as CompanionSpec;
   const condition = async (type: string): Promise<string> => {
     const found = (await status()).conditions.find((candidate) => candidate.type === type);
     return found === undefined ? 'absent' : `${found.status} ${found.reason} ${found.message}`.trim();
   };
-  const present = async (id: string): Promise<Resource | undefined> => state.get(boxes.pointer(id)).catch((error: unknown) => (isNotFoundError(error) ? undefined : Promise.reject(error)));
+  const present = async (id: string): Promise<Resource | undefined> =>
+    state.get(boxes.pointer(id)).catch((error: unknown) => (isNotFoundError(error) ? undefined : Promise.reject(error)));
   const makeReady = async (id: string, ready = true): Promise<void> => {
     const { metadata } = await state.get(boxes.pointer(id));
-    await state.modify({ metadata: { namespace: 'default', type: 'BoxStatuses.example.dev', id }, spec: {} }, (draft) => void (draft.spec = { ready, observedVersion: metadata.version }));
+    await state.modify(
+      { metadata: { namespace: 'default', type: 'BoxStatuses.example.dev', id }, spec: {} },
+      (draft) => void (draft.spec = { ready, observedVersion: metadata.version }),
+    );
     await environment.settle();
   };
 
@@ -103,7 +115,15 @@ describe('a workload on the embedded store', () => {
     expect(await condition('Ready')).toBe('True Ready');
     expect((await status()).created).toBe(true);
     expect((await status()).observedVersion).toBe((await state.get(apps.pointer('app'))).metadata.version);
-    expect(writes).toEqual(['update Apps/app', 'create AppStatuses/app', 'create Boxes/a', 'update AppStatuses/app', 'create Boxes/b', 'update AppStatuses/app', 'update AppStatuses/app']);
+    expect(writes).toEqual([
+      'update Apps/app',
+      'create AppStatuses/app',
+      'create Boxes/a',
+      'update AppStatuses/app',
+      'create Boxes/b',
+      'update AppStatuses/app',
+      'update AppStatuses/app',
+    ]);
   });
 
   test('a steady workload is not written, not even by a new operator', async () => {
@@ -117,10 +137,14 @@ describe('a workload on the embedded store', () => {
   });
 
   test('what drifts is put right, what is no longer wanted is pruned in reverse order', async () => {
-    await state.create(apps.create({ id: 'app', spec: { boxes: { a: { size: 1 }, b: { size: 1, after: ['a'] }, c: { size: 1, after: ['b'] } } } }));
+    await state.create(
+      apps.create({ id: 'app', spec: { boxes: { a: { size: 1 }, b: { size: 1, after: ['a'] }, c: { size: 1, after: ['b'] } } } }),
+    );
     await environment.settle();
     for (const id of ['a', 'b', 'c']) await makeReady(id);
-    await state.updateWithConflicts(boxes.pointer('a'), (draft) => void (draft.spec = { size: 99, full: false }), { owner: 'Apps-reconciler' });
+    await state.updateWithConflicts(boxes.pointer('a'), (draft) => void (draft.spec = { size: 99, full: false }), {
+      owner: 'Apps-reconciler',
+    });
     await environment.settle();
     expect((await present('a'))?.spec).toEqual({ size: 1, full: false });
     await makeReady('a');
@@ -166,7 +190,15 @@ describe('a workload on the embedded store', () => {
   });
 
   test('a child of somebody else is not taken', async () => {
-    await state.create(boxes.create({ id: 'a', spec: { size: 5 }, annotations: { [parentAnnotation]: JSON.stringify({ group: 'example.dev', kind: 'Apps', namespace: 'default', name: 'other', uid: '1' }) } }));
+    await state.create(
+      boxes.create({
+        id: 'a',
+        spec: { size: 5 },
+        annotations: {
+          [parentAnnotation]: JSON.stringify({ group: 'example.dev', kind: 'Apps', namespace: 'default', name: 'other', uid: '1' }),
+        },
+      }),
+    );
     await state.create(apps.create({ id: 'app', spec: { boxes: { a: { size: 1 } } } }));
     await environment.settle();
     expect(await condition('Stalled')).toContain('Boxes default/a is a child of Apps default/other');
@@ -177,7 +209,10 @@ describe('a workload on the embedded store', () => {
     await halt();
     await state.create(boxes.create({ id: 'late', spec: { size: 1 } }));
     await state.updateWithConflicts(boxes.pointer('late'), (draft) => {
-      draft.annotations.set(parentAnnotation, JSON.stringify({ group: 'example.dev', kind: 'Apps', namespace: 'default', name: 'app', uid: '1' }));
+      draft.annotations.set(
+        parentAnnotation,
+        JSON.stringify({ group: 'example.dev', kind: 'Apps', namespace: 'default', name: 'app', uid: '1' }),
+      );
       draft.labels.set('steadystate.dev/parent-id', 'none');
     });
     start();

@@ -24,7 +24,10 @@ export interface EmbeddedControllerOptions {
 }
 
 /** The controller that keeps all workloads of one kind on the embedded store. Register it on a runtime. */
-export function embeddedWorkloadController<Spec, Input_>(definition: WorkloadDefinition<Spec, Input_>, options: EmbeddedControllerOptions): QueueController {
+export function embeddedWorkloadController<Spec, Input_>(
+  definition: WorkloadDefinition<Spec, Input_>,
+  options: EmbeddedControllerOptions,
+): QueueController {
   const { environment } = options;
   const engine = new WorkloadEngine(definition, environment);
   const name = options.name ?? `${definition.kind.kind}-reconciler`;
@@ -33,7 +36,9 @@ export function embeddedWorkloadController<Spec, Input_>(definition: WorkloadDef
   const ownVersions = new Map<string, string>();
   const workloadType = definition.definition.type;
   const childTypes = new Set(definition.children.map((child) => child.type));
-  const companionTypes = new Map([...registry].filter((child) => child.statusType !== undefined).map((child) => [child.statusType as string, child.type]));
+  const companionTypes = new Map(
+    [...registry].filter((child) => child.statusType !== undefined).map((child) => [child.statusType as string, child.type]),
+  );
   const dependencyTypes = new Set((definition.dependencyKinds ?? []).map((kind) => kind.type));
 
   const portFor = (context: ControllerContext): StorePort =>
@@ -43,7 +48,9 @@ export function embeddedWorkloadController<Spec, Input_>(definition: WorkloadDef
       registry,
       ownVersions,
       emit: (event) => {
-        context.log.log(event.type === 'Warning' ? 'warn' : 'info', `${event.reason}: ${event.note}`, { workload: `${event.regarding.namespace}/${event.regarding.name}` });
+        context.log.log(event.type === 'Warning' ? 'warn' : 'info', `${event.reason}: ${event.note}`, {
+          workload: `${event.regarding.namespace}/${event.regarding.name}`,
+        });
         options.onEvent?.(event);
       },
     });
@@ -54,13 +61,17 @@ export function embeddedWorkloadController<Spec, Input_>(definition: WorkloadDef
     name,
     concurrency: options.concurrency ?? 1,
     inputs: inputsOf(namespaces, workloadType, definition.statusType, [...childTypes, ...companionTypes.keys(), ...dependencyTypes]),
-    outputs: [...[...childTypes].map((type) => ({ type, kind: 'shared' as const })), { type: definition.statusType, kind: 'exclusive' as const }],
+    outputs: [
+      ...[...childTypes].map((type) => ({ type, kind: 'shared' as const })),
+      { type: definition.statusType, kind: 'exclusive' as const },
+    ],
 
     async reconcile(context, { pointer }) {
       const key = keyOf(pointer);
       const port = portFor(context);
       const result = await engine.reconcile(key, port, context.log, context.signal);
-      if (result.kind === 'none' && !(await exists(context, pointer))) await cleanUp(context, port, key, [...childTypes], definition.statusType);
+      if (result.kind === 'none' && !(await exists(context, pointer)))
+        await cleanUp(context, port, key, [...childTypes], definition.statusType);
       return answer(result);
     },
 
@@ -129,11 +140,22 @@ async function exists(context: ControllerContext, pointer: Pointer): Promise<boo
 }
 
 /** A child or companion whose workload is gone: a create can land after the teardown. Removed by uid, one step at a time. */
-async function cleanUp(context: ControllerContext, port: StorePort, key: WorkloadKey, childTypes: readonly string[], statusType: string): Promise<void> {
+async function cleanUp(
+  context: ControllerContext,
+  port: StorePort,
+  key: WorkloadKey,
+  childTypes: readonly string[],
+  statusType: string,
+): Promise<void> {
   const call = { signal: context.signal };
   for (const type of childTypes) {
-    for (const live of await port.list(kindOfType(type), { ...call, namespace: key.namespace, labels: { [parentIdLabel]: parentId(key) } })) {
-      if (bearsMark(live, key) && isParent(readParent(live), key)) await port.remove(live.ref, live.uid, { ...call, propagation: 'Foreground' });
+    for (const live of await port.list(kindOfType(type), {
+      ...call,
+      namespace: key.namespace,
+      labels: { [parentIdLabel]: parentId(key) },
+    })) {
+      if (bearsMark(live, key) && isParent(readParent(live), key))
+        await port.remove(live.ref, live.uid, { ...call, propagation: 'Foreground' });
     }
   }
   const companion = { namespace: key.namespace, type: statusType, id: key.name };

@@ -1,5 +1,5 @@
 import type { DefinitionRegistry, Pointer, Resource } from '../../resource/index.ts';
-import { freezeSpec, isNotFoundError, pointerOf, sameValue, SteadystateError } from '../../resource/index.ts';
+import { freezeSpec, isNotFoundError, pointerOf, SteadystateError, sameValue } from '../../resource/index.ts';
 import type { ControllerContext } from '../../runtime/index.ts';
 import { ownerConflict } from '../../state/index.ts';
 import { kindOfType, typeOfKind } from '../define-workload.ts';
@@ -76,7 +76,10 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
     async list(kind, { namespace, labels }) {
       const type = typeOfKind(kind);
       const terms = Object.entries(labels ?? {}).map(([key, value]) => ({ key, op: 'equal' as const, values: [value] }));
-      const { items } = await context.list({ namespace: namespace ?? 'default', type }, terms.length === 0 ? {} : { labelQueries: [{ terms }] });
+      const { items } = await context.list(
+        { namespace: namespace ?? 'default', type },
+        terms.length === 0 ? {} : { labelQueries: [{ terms }] },
+      );
       return Promise.all(items.map(toLive));
     },
     diff: (desired, live) => (isAsDesired(desired, live) ? 'same' : 'differs'),
@@ -86,15 +89,28 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
       const pointer = toPointer(desired.ref);
       const body = freezeSpec(desired.body, pointer);
       if (live === undefined) {
-        const created = await context.create({ metadata: { ...pointer, labels: desired.labels, annotations: desired.annotations }, spec: body });
+        const created = await context.create({
+          metadata: { ...pointer, labels: desired.labels, annotations: desired.annotations },
+          spec: body,
+        });
         return { outcome: 'created', live: await toLive(wrote(created)) };
       }
       if (live.owner !== '' && live.owner !== context.name) throw ownerConflict(pointer, context.name, live.owner);
       const updated = await context.update(
-        { metadata: { ...pointer, version: live.version, finalizers: live.finalizers, labels: desired.labels, annotations: desired.annotations }, spec: body },
+        {
+          metadata: {
+            ...pointer,
+            version: live.version,
+            finalizers: live.finalizers,
+            labels: desired.labels,
+            annotations: desired.annotations,
+          },
+          spec: body,
+        },
         { owner: live.owner },
       );
-      if (updated.metadata.uid !== live.uid) throw new SteadystateError('Conflict', 'the child became another incarnation', { pointer, reason: 'incarnation' });
+      if (updated.metadata.uid !== live.uid)
+        throw new SteadystateError('Conflict', 'the child became another incarnation', { pointer, reason: 'incarnation' });
       return { outcome: 'changed', live: await toLive(wrote(updated)) };
     },
     async remove(ref, uid) {
@@ -131,7 +147,11 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
       const { workload, companion } = view.handle as Handle;
       await context.addFinalizer(pointerOf(workload), name);
       const now = await find(pointerOf(workload));
-      if (now === undefined || now.metadata.uid !== view.uid) throw new SteadystateError('Conflict', 'the workload became another incarnation', { pointer: pointerOf(workload), reason: 'incarnation' });
+      if (now === undefined || now.metadata.uid !== view.uid)
+        throw new SteadystateError('Conflict', 'the workload became another incarnation', {
+          pointer: pointerOf(workload),
+          reason: 'incarnation',
+        });
       ownVersions.set(pointerKey(workload.metadata), now.metadata.version);
       return viewOf(view.key, { workload: now, companion });
     },
@@ -192,7 +212,12 @@ function describe(resource: Resource, companion: Resource | undefined, ready: Li
 function viewOf(key: WorkloadKey, handle: Handle): WorkloadView {
   const { metadata, spec } = handle.workload;
   const companion = readCompanion(handle.companion, metadata.uid);
-  const generation = companion === undefined ? 1 : companion.specDigest === generationDigest(handle.workload) ? companion.generation : companion.generation + 1;
+  const generation =
+    companion === undefined
+      ? 1
+      : companion.specDigest === generationDigest(handle.workload)
+        ? companion.generation
+        : companion.generation + 1;
   return Object.freeze({
     key,
     uid: metadata.uid,

@@ -13,7 +13,11 @@ interface CompanionSpec {
  * Whether a resource on the embedded store is ready: its definition's own rule, else what its status companion says of
  * the present version, else that it exists. A definition with a companion is in progress until there is one.
  */
-export function resourceReadiness(definition: Pick<ResourceDefinition, 'ready' | 'statusType'> | undefined, resource: Resource, companion: Resource | undefined): Readiness {
+export function resourceReadiness(
+  definition: Pick<ResourceDefinition, 'ready' | 'statusType'> | undefined,
+  resource: Resource,
+  companion: Resource | undefined,
+): Readiness {
   if (resource.metadata.phase === 'tearingDown') return { status: 'Terminating', reason: 'Terminating', message: 'is being torn down' };
   const ruled = definition?.ready?.(resource, companion?.spec);
   if (typeof ruled === 'object') return ruled;
@@ -25,7 +29,8 @@ export function resourceReadiness(definition: Pick<ResourceDefinition, 'ready' |
     return { status: 'InProgress', reason: 'NotObserved', message: 'its controller has not seen the present version yet' };
   }
   if (Array.isArray(spec.conditions)) return fromConditions(spec.conditions as readonly Record<string, unknown>[]);
-  if (typeof spec.ready === 'boolean') return spec.ready ? current : { status: 'InProgress', reason: text(spec.reason, 'NotReady'), message: text(spec.message, '') };
+  if (typeof spec.ready === 'boolean')
+    return spec.ready ? current : { status: 'InProgress', reason: text(spec.reason, 'NotReady'), message: text(spec.message, '') };
   return current;
 }
 

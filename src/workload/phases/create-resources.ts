@@ -26,13 +26,23 @@ export const createResourcesPhase: HandlerFunc = async (reconciler, request, opt
   if (failed.length > 0) {
     return { proceed: false, reason: 'ChildFailed', message: failed.map((child) => describe(child, request)).join('; ') };
   }
-  const pending = [...outcomes].filter(([, outcome]) => outcome.kind === 'pending').map(([name, outcome]) => `${name}: ${(outcome as { message: string }).message}`);
+  const pending = [...outcomes]
+    .filter(([, outcome]) => outcome.kind === 'pending')
+    .map(([name, outcome]) => `${name}: ${(outcome as { message: string }).message}`);
   if (pending.length > 0) return { proceed: false, reason: 'Pending', message: pending.join('; ') };
   const held = [...outcomes].filter(([, outcome]) => outcome.kind === 'held');
   if (held.length > 0) {
-    const behind = new Set(held.flatMap(([, outcome]) => (outcome as { behind: readonly string[] }).behind).filter((name) => outcomes.get(name)?.kind !== 'held'));
+    const behind = new Set(
+      held
+        .flatMap(([, outcome]) => (outcome as { behind: readonly string[] }).behind)
+        .filter((name) => outcomes.get(name)?.kind !== 'held'),
+    );
     const waiting = children.filter((child) => behind.has(childName(child))).map((child) => describe(child, request));
-    return { proceed: false, reason: 'WaitingForChild', message: `${held.map(([name]) => name).join(', ')} wait for ${waiting.join('; ')}` };
+    return {
+      proceed: false,
+      reason: 'WaitingForChild',
+      message: `${held.map(([name]) => name).join(', ')} wait for ${waiting.join('; ')}`,
+    };
   }
   return pruneChildren(reconciler, request, children);
 };
@@ -53,7 +63,18 @@ async function writeAhead(reconciler: Reconciler, request: ReconcileRequest, chi
     const policies = { ...(onPrune && { onPrune }), ...(onDelete && { onDelete }) };
     if (entry === undefined) {
       added = true;
-      status.setChild({ ...child.ref, uid: '', order, digest: '', state: 'intended', ready: false, reason: 'NotFound', message: '', lastTransitionTime: reconciler.timestamp(), ...policies });
+      status.setChild({
+        ...child.ref,
+        uid: '',
+        order,
+        digest: '',
+        state: 'intended',
+        ready: false,
+        reason: 'NotFound',
+        message: '',
+        lastTransitionTime: reconciler.timestamp(),
+        ...policies,
+      });
     } else if (entry.order !== order || entry.onPrune !== onPrune || entry.onDelete !== onDelete) {
       const { onPrune: _prune, onDelete: _delete, ...rest } = entry;
       status.setChild({ ...rest, order, ...policies });
@@ -66,7 +87,12 @@ async function writeAhead(reconciler: Reconciler, request: ReconcileRequest, chi
 }
 
 /** Handles every child: one after another in the given order, or as `dependsOn` allows, several at once. */
-async function applyAll(reconciler: Reconciler, request: ReconcileRequest, children: readonly Desired[], wait: boolean): Promise<Map<string, ChildOutcome>> {
+async function applyAll(
+  reconciler: Reconciler,
+  request: ReconcileRequest,
+  children: readonly Desired[],
+  wait: boolean,
+): Promise<Map<string, ChildOutcome>> {
   const outcomes = new Map<string, ChildOutcome>();
   const ready = (name: string): boolean => {
     const outcome = outcomes.get(name);
@@ -99,7 +125,12 @@ async function applyAll(reconciler: Reconciler, request: ReconcileRequest, child
   return outcomes;
 }
 
-async function handleChild(reconciler: Reconciler, request: ReconcileRequest, child: Desired, behind: readonly string[]): Promise<ChildOutcome> {
+async function handleChild(
+  reconciler: Reconciler,
+  request: ReconcileRequest,
+  child: Desired,
+  behind: readonly string[],
+): Promise<ChildOutcome> {
   const { port } = reconciler;
   const call = { signal: request.signal };
   let entry = request.status.child(child.ref) as InventoryEntry;
@@ -112,13 +143,17 @@ async function handleChild(reconciler: Reconciler, request: ReconcileRequest, ch
   }
   if (live?.deleting === true) {
     note(reconciler, request, child, live);
-    return { kind: 'pending', message: `is being deleted${live.finalizers.length > 0 ? `; finalizers: ${live.finalizers.join(', ')}` : ''}` };
+    return {
+      kind: 'pending',
+      message: `is being deleted${live.finalizers.length > 0 ? `; finalizers: ${live.finalizers.join(', ')}` : ''}`,
+    };
   }
   if (live !== undefined) {
     const problem = adoptionProblem(request.workload, child, live, reconciler.fieldManager);
     if (problem !== undefined) throw terminalError('ChildNotOurs', problem);
     if (!desiredChanged(entry, digest) && bearsMark(live, request.workload.key) && port.diff(child, live, entry) === 'same') {
-      if (entry.state !== 'applied' || entry.uid !== live.uid || entry.digest !== digest) request.status.setChild({ ...entry, state: 'applied', uid: live.uid, digest });
+      if (entry.state !== 'applied' || entry.uid !== live.uid || entry.digest !== digest)
+        request.status.setChild({ ...entry, state: 'applied', uid: live.uid, digest });
       return { kind: 'done', seen: note(reconciler, request, child, live) };
     }
   }
@@ -128,12 +163,24 @@ async function handleChild(reconciler: Reconciler, request: ReconcileRequest, ch
     return { kind: 'held', behind };
   }
   const adopted = live !== undefined && !bearsMark(live, request.workload.key);
-  const applied = await port.apply(child, { ...call, owner: request.workload, force: true, ...(live && { live }), ...(entry.state !== 'intended' && { entry }) });
+  const applied = await port.apply(child, {
+    ...call,
+    owner: request.workload,
+    force: true,
+    ...(live && { live }),
+    ...(entry.state !== 'intended' && { entry }),
+  });
   entry = request.status.child(child.ref) as InventoryEntry;
   request.status.setChild({ ...entry, state: 'applied', uid: applied.live.uid, digest });
   if (applied.outcome !== 'unchanged') {
     const reason = applied.outcome === 'created' ? 'Created' : adopted ? 'Adopted' : 'Updated';
-    reconciler.emit({ regarding: request.workload.key, related: child.ref, type: 'Normal', reason, note: `${reason.toLowerCase()} ${childName(child)}` });
+    reconciler.emit({
+      regarding: request.workload.key,
+      related: child.ref,
+      type: 'Normal',
+      reason,
+      note: `${reason.toLowerCase()} ${childName(child)}`,
+    });
   }
   return { kind: 'done', seen: note(reconciler, request, child, applied.live) };
 }
@@ -145,13 +192,40 @@ export async function createOrUpdate(reconciler: Reconciler, request: ReconcileR
   await writeAhead(reconciler, request, [child]);
   const outcome = await handleChild(reconciler, request, child, []);
   if (outcome.kind === 'done') return outcome.seen;
-  return request.seen.get(childKey(child.ref)) ?? { live: undefined, ready: false, failed: false, reason: 'Pending', message: outcome.kind === 'pending' ? outcome.message : '' };
+  return (
+    request.seen.get(childKey(child.ref)) ?? {
+      live: undefined,
+      ready: false,
+      failed: false,
+      reason: 'Pending',
+      message: outcome.kind === 'pending' ? outcome.message : '',
+    }
+  );
 }
 
 /** The condition, the decision and the error that an attempt at a child stands for. */
-export function handleResourcePhaseExit(created: boolean, error?: unknown): { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string; readonly proceed: boolean; readonly error?: Error } {
-  if (error === undefined || error === null) return created ? { status: 'True', reason: 'Complete', message: '', proceed: true } : { status: 'False', reason: 'Pending', message: '', proceed: false };
+export function handleResourcePhaseExit(
+  created: boolean,
+  error?: unknown,
+): {
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+  readonly proceed: boolean;
+  readonly error?: Error;
+} {
+  if (error === undefined || error === null)
+    return created
+      ? { status: 'True', reason: 'Complete', message: '', proceed: true }
+      : { status: 'False', reason: 'Pending', message: '', proceed: false };
   const failure = asError(error);
-  if (isOptimisticLockError(error)) return { status: 'False', reason: 'Conflict', message: failure.message, proceed: false, error: failure };
-  return { status: 'False', reason: errorCode(error) === 'Invalid' ? 'Invalid' : 'Failed', message: failure.message, proceed: false, error: failure };
+  if (isOptimisticLockError(error))
+    return { status: 'False', reason: 'Conflict', message: failure.message, proceed: false, error: failure };
+  return {
+    status: 'False',
+    reason: errorCode(error) === 'Invalid' ? 'Invalid' : 'Failed',
+    message: failure.message,
+    proceed: false,
+    error: failure,
+  };
 }

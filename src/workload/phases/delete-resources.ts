@@ -17,8 +17,17 @@ async function recoverInventory(reconciler: Reconciler, request: ReconcileReques
   for (const kind of reconciler.childKinds) {
     for (const live of await reconciler.port.list(kind, { signal: request.signal, labels: { [parentIdLabel]: parentId(key) } })) {
       if (!bearsMark(live, key)) continue;
-      request.status.setChild({ ...live.ref, uid: live.uid, order: order++, digest: '', state: 'applied', ready: false, reason: 'Unknown', message: '', lastTransitionTime: reconciler.timestamp() });
+      request.status.setChild({
+        ...live.ref,
+        uid: live.uid,
+        order: order++,
+        digest: '',
+        state: 'applied',
+        ready: false,
+        reason: 'Unknown',
+        message: '',
+        lastTransitionTime: reconciler.timestamp(),
+      });
     }
   }
 }
-
