@@ -1,0 +1,99 @@
+import type { Codec } from './codec.ts';
+import { int64, message, nested, repeated, text } from './codec.ts';
+import type { WirePointer, WireResource, WireWatchOptions } from './messages.ts';
+import { resourceCodec, watchOptionsCodec } from './messages.ts';
+
+/** The messages of our own service, `steadystate.v1.Control`: what the eight calls cannot say. */
+
+export interface InfoResponse {
+  readonly version: string;
+  readonly pid: number;
+  readonly storeId: string;
+  /** Names of the capabilities that the store has. */
+  readonly capabilities: readonly string[];
+  readonly revision: number;
+  /** The store's URL, for people. */
+  readonly store: string;
+}
+export const infoResponseCodec: Codec<InfoResponse> = message<InfoResponse>({
+  version: text(1),
+  pid: int64(2),
+  storeId: text(3),
+  capabilities: repeated(text(4)),
+  revision: int64(5),
+  store: text(6),
+});
+
+export interface ValidateRequest {
+  readonly resource: readonly WireResource[];
+}
+export const validateRequestCodec: Codec<ValidateRequest> = message({ resource: repeated(nested(1, resourceCodec)) });
+
+export interface WireProblem {
+  /** Which of the resources. */
+  readonly index: number;
+  readonly path: string;
+  readonly message: string;
+  readonly code: string;
+}
+export interface ValidateResponse {
+  readonly problem: readonly WireProblem[];
+  /** The resources as they would be stored, where nothing is wrong with them. */
+  readonly resource: readonly WireResource[];
+}
+export const validateResponseCodec: Codec<ValidateResponse> = message<ValidateResponse>({
+  problem: repeated(nested(1, message<WireProblem>({ index: int64(1), path: text(2), message: text(3), code: text(4) }))),
+  resource: repeated(nested(2, resourceCodec)),
+});
+
+export interface ReadinessResponse {
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+  /** The version of the resource that this is about; empty: it does not exist. */
+  readonly version: string;
+  /** Whether its type can tell at all. */
+  readonly known: string;
+}
+export const readinessResponseCodec: Codec<ReadinessResponse> = message<ReadinessResponse>({ status: text(1), reason: text(2), message: text(3), version: text(4), known: text(5) });
+
+/** What the controllers say of one resource. */
+export interface ControllerNote {
+  readonly controller: string;
+  readonly lastError: string;
+  readonly failures: number;
+  readonly failingSince: string;
+  readonly nextRunInMs: number;
+  readonly running: string;
+}
+export interface NotesResponse {
+  readonly note: readonly ControllerNote[];
+}
+export const notesResponseCodec: Codec<NotesResponse> = message({
+  note: repeated(nested(1, message<ControllerNote>({ controller: text(1), lastError: text(2), failures: int64(3), failingSince: text(4), nextRunInMs: int64(5), running: text(6) }))),
+});
+
+export interface DestroyIncarnationRequest extends WirePointer {
+  readonly owner: string;
+  readonly uid: string;
+}
+export const destroyIncarnationRequestCodec: Codec<DestroyIncarnationRequest> = message<DestroyIncarnationRequest>({ namespace: text(1), type: text(2), id: text(3), owner: text(4), uid: text(5) });
+
+export interface WireKind {
+  readonly namespace: string;
+  readonly type: string;
+}
+export interface WatchKindsRequest {
+  readonly kind: readonly WireKind[];
+  readonly options: WireWatchOptions;
+}
+export const watchKindsRequestCodec: Codec<WatchKindsRequest> = message<WatchKindsRequest>({
+  kind: repeated(nested(1, message<WireKind>({ namespace: text(1), type: text(2) }))),
+  options: nested(2, watchOptionsCodec),
+});
+
+export interface GraphResponse {
+  /** JSON of the controllers' graph. */
+  readonly json: string;
+}
+export const graphResponseCodec: Codec<GraphResponse> = message({ json: text(1) });

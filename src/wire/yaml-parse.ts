@@ -1,0 +1,213 @@
+import type { Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import type { InvalidIssue } from '../resource/index.ts';
+import { appendPath, Bytes, isWellFormed, maximumDepth, SteadystateError } from '../resource/index.ts';
+
+/** Most nodes of one text, aliases counted as what they stand for: an alias bomb ends here. */
+const maximumNodes = 200_000;
+const binaryTag = 'tag:yaml.org,2002:binary';
+/** Longest text that is read, bytes. */
+export const maximumYamlBytes = 16 * 1024 * 1024;
+
+/** Where something stands, from 1. */
+export interface YamlPosition {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** One document of a text, as plain data that a spec may hold. */
+export interface YamlDocument {
+  readonly value: unknown;
+  /** Where the value at a path stands: the nearest that is there. */
+  position(path: readonly (string | number)[]): YamlPosition;
+}
+
+export interface YamlOptions {
+  /** What errors call the text. */
+  readonly file?: string;
+}
+
+/** An error about a place in a text. */
+export function yamlError(file: string | undefined, { line, column }: YamlPosition, message: string, path = ''): SteadystateError {
+  const where = `${file === undefined ? 'line ' : `${file}:`}${line}:${column}`;
+  const issue: InvalidIssue = { path: path === '' ? where : path, message };
+  return new SteadystateError('Invalid', `${where}: ${path === '' ? '' : `${path}: `}${message}`, { issues: [issue] });
+}
+
+/**
+ * Reads YAML 1.2 (and so JSON) as plain data: integers beyond 2^53 as bigint, `!!binary` as Bytes. What would be rounded,
+ * merged, dropped or guessed is an error with its line and column: duplicate keys, merge keys, unknown tags, 1e400, lone
+ * surrogates, too deep or too many nodes.
+ */
+export function parseYaml(text: string, options: YamlOptions = {}): readonly YamlDocument[] {
+  const { file } = options;
+  if (text.length > maximumYamlBytes) throw yamlError(file, { line: 1, column: 1 }, `longer than ${maximumYamlBytes} bytes`);
+  const depth = flowDepth(text);
+  if (depth > maximumDepth) throw yamlError(file, { line: 1, column: 1 }, `nested deeper than ${maximumDepth} levels`);
+  const lines = new LineCounter();
+  const parsed = parseAllDocuments(text, {
+    lineCounter: lines,
+    intAsBigInt: true,
+    merge: false,
+    uniqueKeys: false,
+    version: '1.2',
+    schema: 'core',
+    prettyErrors: false,
+    strict: true,
+    resolveKnownTags: false,
+    customTags: [{ tag: binaryTag, resolve: (source: string) => source }],
+    logLevel: 'silent',
+  });
+  const documents = Array.isArray(parsed) ? (parsed as Document[]) : [];
+  return documents.map((document) => {
+    for (const error of [...document.errors, ...document.warnings]) throw yamlError(file, positionAt(lines, error.pos[0]), error.message);
+    const reader = new Reader(document, lines, file);
+    return { value: reader.read(), position: (path) => reader.position(path) };
+  });
+}
+
+/** Reads a text that holds one document. */
+export function parseYamlValue(text: string, options: YamlOptions = {}): unknown {
+  const documents = parseYaml(text, options);
+  if (documents.length > 1) throw yamlError(options.file, { line: 1, column: 1 }, `expected one document, found ${documents.length}`);
+  return documents[0]?.value ?? null;
+}
+
+/** The library recurses into flow collections, so their depth is looked at before it does. */
+function flowDepth(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === 0x5b || code === 0x7b) deepest = Math.max(deepest, ++depth);
+    else if ((code === 0x5d || code === 0x7d) && depth > 0) depth--;
+    // Block sequences nest on one line as `- - - -`.
+  }
+  const nestedSequence = /(?:^|\n)\s*(?:- ){100,}/.exec(text);
+  return nestedSequence === null ? deepest : maximumDepth + 1;
+}
+
+function positionAt(lines: LineCounter, offset: number): YamlPosition {
+  const { line, col } = lines.linePos(offset);
+  return { line: Math.max(line, 1), column: Math.max(col, 1) };
+}
+
+class Reader {
+  readonly #document: Document;
+  readonly #lines: LineCounter;
+  readonly #file: string | undefined;
+  #nodes = 0;
+
+  constructor(document: Document, lines: LineCounter, file: string | undefined) {
+    this.#document = document;
+    this.#lines = lines;
+    this.#file = file;
+  }
+
+  read(): unknown {
+    return this.#read(this.#document.contents as Node | null, 0, '');
+  }
+
+  position(path: readonly (string | number)[]): YamlPosition {
+    let node = this.#document.contents as Node | null;
+    let found = node;
+    for (const key of path) {
+      let next: Node | null | undefined;
+      if (isMap(node)) {
+        const pair = node.items.find((item) => keyText(item) === String(key));
+        next = (pair?.value ?? pair?.key) as Node | undefined;
+        if (pair !== undefined && next === pair.value && isScalar(pair.key) && pair.key.range) {
+          found = pair.key as Node;
+          node = next as Node;
+          continue;
+        }
+      } else if (isSeq(node)) next = node.items[Number(key)] as Node | undefined;
+      if (next === undefined || next === null) break;
+      node = next;
+      found = next;
+    }
+    return this.#at(found);
+  }
+
+  #at(node: Node | null | undefined): YamlPosition {
+    return positionAt(this.#lines, node?.range?.[0] ?? 0);
+  }
+
+  #fail(node: Node | null | undefined, path: string, message: string): never {
+    throw yamlError(this.#file, this.#at(node), message, path);
+  }
+
+  #read(node: Node | null | undefined, depth: number, path: string): unknown {
+    if (node === null || node === undefined) return null;
+    if (++this.#nodes > maximumNodes) this.#fail(node, path, `more than ${maximumNodes} nodes, aliases included`);
+    if (depth > maximumDepth) this.#fail(node, path, `nested deeper than ${maximumDepth} levels`);
+    if (isAlias(node)) {
+      const target = node.resolve(this.#document) as Node | undefined;
+      if (target === undefined) this.#fail(node, path, `the alias *${node.source} leads nowhere`);
+      return this.#read(target, depth + 1, path);
+    }
+    if (isMap(node)) return this.#readMap(node, depth, path);
+    if (isSeq(node)) return this.#readSequence(node, depth, path);
+    if (isScalar(node)) return this.#readScalar(node, path);
+    return this.#fail(node, path, 'not plain data');
+  }
+
+  #readMap(node: YAMLMap, depth: number, path: string): unknown {
+    if (node.tag !== undefined && node.tag !== 'tag:yaml.org,2002:map') this.#fail(node, path, `the tag ${node.tag} is not known here`);
+    const map: Record<string, unknown> = {};
+    for (const item of node.items) {
+      const key = keyText(item);
+      if (key === undefined) this.#fail((item.key ?? node) as Node, path, 'a key must be text');
+      if (key === '<<' && isScalar(item.key) && (item.key as Scalar).type === 'PLAIN') this.#fail(item.key as Node, path, 'merge keys (<<) are not read; write the fields out');
+      const at = appendPath(path, key);
+      if (key === '__proto__') this.#fail(item.key as Node, at, 'this key is not allowed');
+      if (!isWellFormed(key)) this.#fail(item.key as Node, at, 'a key must be well-formed Unicode');
+      if (Object.hasOwn(map, key)) this.#fail(item.key as Node, at, 'this key stands here twice');
+      map[key] = this.#read(item.value as Node | null, depth + 1, at);
+    }
+    return map;
+  }
+
+  #readSequence(node: YAMLSeq, depth: number, path: string): unknown {
+    if (node.tag !== undefined && node.tag !== 'tag:yaml.org,2002:seq') this.#fail(node, path, `the tag ${node.tag} is not known here`);
+    return node.items.map((item, index) => this.#read(item as Node | null, depth + 1, appendPath(path, index)));
+  }
+
+  #readScalar(node: Scalar, path: string): unknown {
+    const { value, tag, source } = node;
+    if (tag === binaryTag) return this.#readBinary(node, path);
+    if (tag !== undefined && !knownScalarTags.has(tag)) this.#fail(node, path, `the tag ${tag} is not known here`);
+    if (typeof value === 'string') {
+      if (!isWellFormed(value)) this.#fail(node, path, 'text must be well-formed Unicode; it holds half of a surrogate pair');
+      return value;
+    }
+    if (typeof value === 'bigint') {
+      const safe = value <= BigInt(Number.MAX_SAFE_INTEGER) && value >= BigInt(Number.MIN_SAFE_INTEGER);
+      return safe ? Number(value) : value;
+    }
+    if (typeof value === 'number') {
+      if (!Number.isFinite(value)) this.#fail(node, path, `${source ?? value} is not a finite number`);
+      // 1e20 and 9007199254740993.0 are whole numbers that a double would round or that have another text form.
+      if (Number.isInteger(value) && !Number.isSafeInteger(value)) this.#fail(node, path, `${source ?? value} is a whole number beyond 2^53: write it as an integer`);
+      return value === 0 ? 0 : value;
+    }
+    if (typeof value === 'boolean' || value === null) return value;
+    return this.#fail(node, path, `not plain data: ${typeof value}`);
+  }
+
+  #readBinary(node: Scalar, path: string): Bytes {
+    const text = String(node.source ?? node.value).replace(/\s+/g, '');
+    if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)) this.#fail(node, path, '!!binary needs base64 text');
+    return Bytes.from(Buffer.from(text, 'base64'));
+  }
+}
+
+const knownScalarTags: ReadonlySet<string> = new Set(['str', 'int', 'float', 'bool', 'null'].map((name) => `tag:yaml.org,2002:${name}`));
+
+/** A key as text: numbers and booleans are taken as they are written. */
+function keyText(item: Pair): string | undefined {
+  const { key } = item;
+  if (!isScalar(key)) return undefined;
+  if (typeof key.value === 'string') return key.value;
+  return key.source ?? (key.value === null ? undefined : String(key.value));
+}
