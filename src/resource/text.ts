@@ -48,6 +48,6 @@ export function visibleText(text: string): string {
   });
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
 const hidden =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
   /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
