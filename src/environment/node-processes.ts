@@ -1,18 +1,19 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { addAbortListener } from 'node:events';
-import { constants } from 'node:fs';
-import { access, open as openFile, readFile, stat } from 'node:fs/promises';
-import { delimiter, isAbsolute, join, resolve as resolvePath } from 'node:path';
+import { open as openFile } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
+import { checkDirectory, diagnose } from './diagnose-command.ts';
 import type { OpenCounter } from './open-counter.ts';
 import { linuxProcessTable, psProcessTable } from './process-table.ts';
 import type { GatedProcess, ProcessExit, ProcessIdentity, ProcessPort, SpawnRequest } from './processes.ts';
-
-const outputLimit = 64 * 1024;
+import { runToEnd } from './run-command.ts';
+import { exitOf, kill, started } from './spawned.ts';
 
 /** Waits for a line on descriptor 3; without one (the starter is gone) it exits 75. Then it becomes the program. */
 const gate = 'read -r go <&3 || exit 75; exec 3<&-; exec "$@"';
+
+/** Variables that a shell makes its own, or would not hand on. They pass it by as arguments of `env`. */
+const ofTheShell = ['IFS', 'LINENO', 'OPTIND', 'PPID', 'PS1', 'PS2', 'PS4', 'PWD', 'SHELLOPTS', 'SHLVL', 'UID', '_'];
 
 /** The machine's processes. */
 export function nodeProcesses(open: OpenCounter, platform: NodeJS.Platform = process.platform): ProcessPort {
@@ -38,6 +39,7 @@ export function nodeProcesses(open: OpenCounter, platform: NodeJS.Platform = pro
   };
 
   return {
+    platform,
     bootId,
     identify,
     group,
@@ -54,9 +56,9 @@ export function nodeProcesses(open: OpenCounter, platform: NodeJS.Platform = pro
       await checkDirectory(request.directory);
       const output = await openFile(request.outputFile, 'a', 0o600);
       const tracked = open.track('child');
-      let child: ChildProcess;
+      let child: ChildProcess | undefined;
       try {
-        child = spawn('/bin/sh', ['-c', gate, request.command[0], ...request.command], {
+        child = spawn('/bin/sh', ['-c', gate, ...gatedCommand(request)], {
           cwd: request.directory,
           env: request.environment,
           // A session, and so a group, of its own: signals reach all of it, and a terminal's Ctrl-C none of it.
@@ -64,13 +66,15 @@ export function nodeProcesses(open: OpenCounter, platform: NodeJS.Platform = pro
           stdio: ['ignore', output.fd, output.fd, 'pipe'],
         });
         await started(child);
+        const pid = child.pid as number;
+        return gated(child, tracked, (await identify(pid)) ?? { pid, startTime: 'gone', bootId: await bootId() });
       } catch (error) {
+        child?.stdio[3]?.destroy();
         tracked[Symbol.dispose]();
         throw error;
       } finally {
         await output.close();
       }
-      return gated(child, tracked, await identify(child.pid as number), await bootId());
     },
     run: (request) => runToEnd(open, request),
     diagnose,
@@ -78,23 +82,14 @@ export function nodeProcesses(open: OpenCounter, platform: NodeJS.Platform = pro
   };
 }
 
-async function checkDirectory(directory: string): Promise<void> {
-  const found = await stat(directory).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT')
-      throw Object.assign(new Error(`the folder ${directory} does not exist`), { code: 'ENOENT', path: directory });
-    throw error;
-  });
-  if (!found.isDirectory()) throw Object.assign(new Error(`${directory} is not a folder`), { code: 'ENOTDIR', path: directory });
+/** What follows the gate's text: its own name in messages, then the program and its arguments. */
+function gatedCommand({ command, environment }: SpawnRequest): readonly string[] {
+  const odd = Object.entries(environment).filter(([name]) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || ofTheShell.includes(name));
+  const past = odd.length === 0 ? [] : ['/usr/bin/env', ...odd.map(([name, value]) => `${name}=${value}`)];
+  return [command[0], ...past, ...command];
 }
 
-function started(child: ChildProcess): Promise<void> {
-  return new Promise((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', reject);
-  });
-}
-
-function gated(child: ChildProcess, tracked: Disposable, identity: ProcessIdentity | undefined, bootId: string): GatedProcess {
+function gated(child: ChildProcess, tracked: Disposable, identity: ProcessIdentity): GatedProcess {
   const pipe = child.stdio[3] as Writable;
   // The child may be gone before the byte arrives; its exit tells, the broken pipe does not have to.
   pipe.on('error', () => {});
@@ -102,7 +97,7 @@ function gated(child: ChildProcess, tracked: Disposable, identity: ProcessIdenti
     const settle = (code: number | null, signal: NodeJS.Signals | null): void => {
       pipe.destroy();
       tracked[Symbol.dispose]();
-      resolve({ ...(code !== null && { code }), ...(signal !== null && { signal }) });
+      resolve(exitOf(code, signal));
     };
     if (child.exitCode !== null || child.signalCode !== null) settle(child.exitCode, child.signalCode);
     else child.once('exit', settle);
@@ -110,7 +105,7 @@ function gated(child: ChildProcess, tracked: Disposable, identity: ProcessIdenti
   // A program that ends must not wait for the processes that it keeps.
   child.unref();
   return {
-    identity: identity ?? { pid: child.pid as number, startTime: 'gone', bootId },
+    identity,
     exited,
     release: () =>
       new Promise((resolve) => {
@@ -123,111 +118,6 @@ function gated(child: ChildProcess, tracked: Disposable, identity: ProcessIdenti
       await exited;
     },
   };
-}
-
-/** `false` when nobody is there. */
-function kill(target: number, signal: NodeJS.Signals): boolean {
-  try {
-    process.kill(target, signal);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
-    throw error;
-  }
-}
-
-async function runToEnd(open: OpenCounter, request: Parameters<ProcessPort['run']>[0]): ReturnType<ProcessPort['run']> {
-  request.signal?.throwIfAborted();
-  await checkDirectory(request.directory);
-  const [program, ...rest] = request.command;
-  const child = spawn(program, rest, {
-    cwd: request.directory,
-    env: request.environment,
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  await started(child);
-  using _tracked = open.track('child');
-  const chunks: Buffer[] = [];
-  let size = 0;
-  const collect = (chunk: Buffer): void => {
-    if (size < outputLimit) chunks.push(chunk);
-    size += chunk.length;
-  };
-  child.stdout?.on('data', collect);
-  child.stderr?.on('data', collect);
-  let timedOut = false;
-  const killAll = (): void => void kill(-(child.pid as number), 'SIGKILL');
-  const timer = setTimeout(() => {
-    timedOut = true;
-    killAll();
-  }, request.limitMs);
-  const listener = request.signal && addAbortListener(request.signal, killAll);
-  try {
-    const exit = await new Promise<ProcessExit>((resolve) => {
-      child.once('exit', (code, signal) => resolve({ ...(code !== null && { code }), ...(signal !== null && { signal }) }));
-    });
-    // What the command left behind in its group would keep the pipes open.
-    killAll();
-    await new Promise<void>((resolve) => {
-      if (child.stdout?.closed && child.stderr?.closed) resolve();
-      else child.once('close', () => resolve());
-    });
-    request.signal?.throwIfAborted();
-    return { ...exit, output: Buffer.concat(chunks).subarray(0, outputLimit).toString('utf8'), timedOut };
-  } finally {
-    clearTimeout(timer);
-    listener?.[Symbol.dispose]();
-  }
-}
-
-async function diagnose({ command: [program], directory, environment }: SpawnRequest): Promise<string | undefined> {
-  try {
-    await checkDirectory(directory);
-  } catch (error) {
-    return (error as Error).message;
-  }
-  const path = await findProgram(program, directory, environment.PATH ?? '');
-  if (path === undefined) {
-    return program.includes('/')
-      ? `the program ${program} does not exist`
-      : `the program ${program} was not found in PATH (${environment.PATH ?? 'unset'})`;
-  }
-  const found = await stat(path);
-  if (found.isDirectory()) return `${path} is a folder, not a program`;
-  if (!(await executable(path))) return `${path} may not be executed: it has no execute bit (chmod +x)`;
-  const interpreter = /^#!\s*(\S+)/.exec((await readFile(path)).subarray(0, 256).toString('latin1'))?.[1];
-  if (interpreter !== undefined && !(await exists(interpreter))) return `the interpreter ${interpreter} of ${path} does not exist`;
-  return undefined;
-}
-
-async function findProgram(program: string, directory: string, searchPath: string): Promise<string | undefined> {
-  if (program.includes('/')) {
-    const path = isAbsolute(program) ? program : resolvePath(directory, program);
-    return (await exists(path)) ? path : undefined;
-  }
-  let unusable: string | undefined;
-  for (const folder of searchPath.split(delimiter)) {
-    const path = join(folder === '' ? directory : resolvePath(directory, folder), program);
-    if (!(await exists(path))) continue;
-    if (await executable(path)) return path;
-    unusable ??= path;
-  }
-  return unusable;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-async function executable(path: string): Promise<boolean> {
-  return access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
 }
 
 function inheritedEnvironment(from: NodeJS.ProcessEnv): Readonly<Record<string, string>> {

@@ -14,7 +14,7 @@ export interface SpawnRequest {
   /** Program and arguments; no shell interprets them. */
   readonly command: readonly [string, ...string[]];
   readonly directory: string;
-  /** The whole environment of the child; nothing is inherited. */
+  /** The whole environment of the child; nothing is inherited. A shell may add `PWD`, its folder. */
   readonly environment: Readonly<Record<string, string>>;
   /** Standard output and error are appended to this file. */
   readonly outputFile: string;
@@ -43,6 +43,8 @@ export interface GatedProcess {
 export type ProcessState = 'running' | 'gone';
 
 export interface ProcessPort {
+  /** Node's name of the system: `linux`, `darwin`, `win32`, … */
+  readonly platform: string;
   /** Identifies this boot of the machine. */
   bootId(): Promise<string>;
   /** Starts a child behind its gate. Rejects when not even the gate could start (missing folder: `ENOENT` naming the folder). */

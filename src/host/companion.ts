@@ -1,0 +1,78 @@
+import type { Pointer, Resource, ResourceDefinition } from '../resource/index.ts';
+import { isNotFoundError, sameValue } from '../resource/index.ts';
+import type { ControllerContext } from '../runtime/index.ts';
+
+/** A resource, or `undefined` when it is not there. */
+export async function find<Spec>(context: Pick<ControllerContext, 'get'>, pointer: Pointer<Spec>): Promise<Resource<Spec> | undefined> {
+  try {
+    return await context.get(pointer);
+  } catch (error) {
+    if (isNotFoundError(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The status of a resource, if its companion was made for this incarnation. */
+export async function readStatus<Status extends { readonly uid: string }>(
+  context: ControllerContext,
+  definition: ResourceDefinition<Status>,
+  resource: Resource,
+): Promise<Status | undefined> {
+  const companion = await find(context, definition.pointer(resource.metadata.id, resource.metadata.namespace));
+  return companion?.spec.uid === resource.metadata.uid ? companion.spec : undefined;
+}
+
+/** Makes the companion say this; an equal one costs no write. Durable when it resolves. */
+export async function writeStatus<Status extends { readonly uid: string }>(
+  context: ControllerContext,
+  definition: ResourceDefinition<Status>,
+  pointer: Pointer,
+  next: Status,
+): Promise<void> {
+  const companion = definition.create({ id: pointer.id, namespace: pointer.namespace, spec: next });
+  await context.modify(companion, (draft) => {
+    if (!sameValue(draft.spec, companion.spec)) draft.spec = companion.spec;
+  });
+}
+
+/** The last writes about a resource that is torn down: its companion goes, then our finalizer. */
+export async function finish<Status>(
+  context: ControllerContext,
+  definition: ResourceDefinition<Status>,
+  pointer: Pointer,
+  finalizer: string,
+): Promise<void> {
+  try {
+    await context.destroy(definition.pointer(pointer.id, pointer.namespace));
+  } catch (error) {
+    if (!isNotFoundError(error)) throw error;
+  }
+  await context.removeFinalizer(pointer, finalizer);
+}
+
+/** Text that names a resource, for maps. */
+export function keyOf({ namespace, id }: Pointer): string {
+  return JSON.stringify([namespace, id]);
+}
+
+/** A system error's code (`ENOENT`); empty when it has none. */
+export function systemCode(error: unknown): string {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === 'string' ? code : '';
+}
+
+/** What a person can do about a system error, in front of what the system says. */
+export function systemText(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  const advice: Readonly<Record<string, string>> = {
+    EACCES: 'no permission; change the permissions, or the user that runs this program',
+    EPERM: 'not allowed to this user',
+    ENOSPC: 'the disk is full; make room',
+    EROFS: 'the file system is read-only',
+    EDQUOT: 'the disk quota is used up; make room',
+    ENAMETOOLONG: 'the path is too long; choose a shorter one',
+    EMFILE: 'too many open files in this program',
+  };
+  const known = advice[systemCode(error)];
+  return known === undefined ? text : `${known} (${text})`;
+}

@@ -1,0 +1,118 @@
+import type { Environment, FilePort } from '../environment/index.ts';
+import type { Resource } from '../resource/index.ts';
+import { digest } from '../resource/index.ts';
+import type { ControllerContext, QueueController, ReconcileResult } from '../runtime/index.ts';
+import { find, finish, readStatus, systemCode, systemText, writeStatus } from './companion.ts';
+import type { PathControllerOptions } from './file-controller.ts';
+import type { DirectorySpec, DirectoryStatus } from './file-definitions.ts';
+import { directoryDefinition, directoryStatusDefinition } from './file-definitions.ts';
+import { outsideProblem } from './paths.ts';
+
+export const directoriesFinalizer = 'host-directories';
+
+export interface DirectoryControllerOptions extends PathControllerOptions {
+  /** Told when a folder stays because something is in it that was not declared. */
+  readonly onLeftovers?: ((leftovers: Leftovers) => void) | undefined;
+}
+
+/** What was left in a folder whose declaration is gone. */
+export interface Leftovers {
+  readonly directory: string;
+  /** Names in it, ordered by their bytes. */
+  readonly names: readonly string[];
+}
+
+/** Sees to it that declared folders are there. Removes the ones it made, once they are empty. */
+export function directoryController(options: DirectoryControllerOptions): QueueController {
+  const { environment, namespaces, pollMs } = options;
+  return {
+    name: 'host-directories',
+    inputs: namespaces.map((namespace) => ({ namespace, type: directoryDefinition.type, kind: 'primary' })),
+    outputs: [{ type: directoryStatusDefinition.type, kind: 'exclusive' }],
+    async reconcile(context, { pointer }): Promise<ReconcileResult | void> {
+      const resource = await find(context, directoryDefinition.pointer(pointer.id, pointer.namespace));
+      if (resource === undefined) return;
+      const status = await readStatus(context, directoryStatusDefinition, resource);
+      if (resource.metadata.phase === 'tearingDown') {
+        if (!resource.metadata.finalizers.includes(directoriesFinalizer)) return;
+        if (status?.created === true) await remove(environment, context, status.path, options.onLeftovers);
+        return finish(context, directoryStatusDefinition, pointer, directoriesFinalizer);
+      }
+      if (!resource.metadata.finalizers.includes(directoriesFinalizer)) await context.addFinalizer(pointer, directoriesFinalizer);
+      await keep(environment.files, context, resource, directoryDefinition.from(resource).spec, status);
+      return { requeueAfterMs: pollMs };
+    },
+  };
+}
+
+async function keep(
+  files: FilePort,
+  context: ControllerContext,
+  resource: Resource,
+  spec: DirectorySpec,
+  before: DirectoryStatus | undefined,
+): Promise<void> {
+  const { path, within } = spec;
+  const save = (
+    more: Pick<DirectoryStatus, 'state' | 'created'> & { readonly reason?: string; readonly message?: string },
+  ): Promise<void> =>
+    writeStatus(context, directoryStatusDefinition, resource.metadata, {
+      uid: resource.metadata.uid,
+      observed: digest(resource.spec),
+      path,
+      ready: more.state === 'Present',
+      reason: '',
+      message: '',
+      ...more,
+    });
+  if (before?.created === true && before.path !== path) await files.removeDirectory(before.path);
+  const record = before?.path === path ? before : undefined;
+  let created = record?.created ?? false;
+  try {
+    const outside = path === within ? undefined : await outsideProblem(files, path, within);
+    if (outside !== undefined) return await save({ state: 'Failed', created, reason: 'OutsideDirectory', message: outside });
+    const found = await files.stat(path);
+    if (found === undefined) {
+      // Recorded before it is made, so that one made before a crash is known as ours.
+      if (record === undefined) await save({ state: 'Creating', created: true });
+      created = true;
+      await files.makeDirectory(path);
+    } else if (found.kind !== 'directory' && !(found.kind === 'symlink' && (await leadsToFolder(files, path)))) {
+      return await save({
+        state: 'Failed',
+        created,
+        reason: 'NotAFolder',
+        message: `${path} is there, but is no folder; move it away, or choose another path`,
+      });
+    }
+    await save({ state: 'Present', created });
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (systemCode(error) === '') throw error;
+    await save({ state: 'Failed', created, reason: 'CannotCreate', message: systemText(error) });
+    throw error;
+  }
+}
+
+async function leadsToFolder(files: FilePort, path: string): Promise<boolean> {
+  try {
+    return (await files.stat(await files.realPath(path)))?.kind === 'directory';
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+async function remove(
+  environment: Environment,
+  context: ControllerContext,
+  path: string,
+  onLeftovers: DirectoryControllerOptions['onLeftovers'],
+): Promise<void> {
+  const { files } = environment;
+  if (await files.removeDirectory(path)) return;
+  const names = (await files.list(path)) ?? [];
+  if (names.length === 0) return;
+  context.log.log('info', 'a folder is left in place: it holds what was not declared', { directory: path, names: [...names] });
+  onLeftovers?.({ directory: path, names });
+}

@@ -1,0 +1,251 @@
+import { posix } from 'node:path';
+import type { Environment, FilePort, FileStat } from '../environment/index.ts';
+import type { Pointer, Resource } from '../resource/index.ts';
+import { digest, pointerText } from '../resource/index.ts';
+import type { ControllerContext, QueueController, ReconcileResult } from '../runtime/index.ts';
+import { find, finish, keyOf, readStatus, systemCode, systemText, writeStatus } from './companion.ts';
+import type { FileSpec, FileStatus } from './file-definitions.ts';
+import { fileDefinition, fileStatusDefinition } from './file-definitions.ts';
+import { FolderWatches } from './folder-watches.ts';
+import { outsideProblem } from './paths.ts';
+
+export const filesFinalizer = 'host-files';
+
+export interface PathControllerOptions {
+  readonly environment: Environment;
+  readonly namespaces: readonly string[];
+  /** How often the disk is looked at although no watch told anything, milliseconds. */
+  readonly pollMs: number;
+}
+
+/** Keeps declared files on disk as they are declared. */
+export function fileController(options: PathControllerOptions): QueueController {
+  const keeper = new FileKeeper(options);
+  return {
+    name: 'host-files',
+    concurrency: 4,
+    inputs: options.namespaces.map((namespace) => ({ namespace, type: fileDefinition.type, kind: 'primary' })),
+    outputs: [{ type: fileStatusDefinition.type, kind: 'exclusive' }],
+    reconcile: (context, { pointer }) => keeper.reconcile(context, pointer),
+    run: async (context) => keeper.start(context.wake),
+    shutdown: async () => keeper.close(),
+  };
+}
+
+/** Something is wrong that only a change of the declaration or of the disk can mend. */
+class FileProblem extends Error {
+  readonly reason: string;
+  constructor(reason: string, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+class FileKeeper {
+  readonly #files: FilePort;
+  readonly #namespaces: readonly string[];
+  readonly #pollMs: number;
+  readonly #watches: FolderWatches;
+  /** Which resource holds a path. */
+  readonly #claims = new Map<string, string>();
+  /** Files that were looked at by this instance. */
+  readonly #known = new Map<string, Pointer>();
+  #wake: ((pointer: Pointer) => void) | undefined;
+
+  constructor({ environment, namespaces, pollMs }: PathControllerOptions) {
+    this.#files = environment.files;
+    this.#namespaces = namespaces;
+    this.#pollMs = pollMs;
+    this.#watches = new FolderWatches(environment.files, (key) => {
+      const pointer = this.#known.get(key);
+      if (pointer !== undefined) this.#wake?.(pointer);
+    });
+  }
+
+  start(wake: (pointer: Pointer) => void): void {
+    this.#wake = wake;
+  }
+
+  close(): void {
+    this.#watches.close();
+  }
+
+  async reconcile(context: ControllerContext, pointer: Pointer): Promise<ReconcileResult | void> {
+    const resource = await find(context, fileDefinition.pointer(pointer.id, pointer.namespace));
+    if (resource === undefined) return this.#forget(pointer);
+    const status = await readStatus(context, fileStatusDefinition, resource);
+    if (resource.metadata.phase === 'tearingDown') {
+      if (!resource.metadata.finalizers.includes(filesFinalizer)) return;
+      if (status !== undefined) await this.#removeOurs(status);
+      await finish(context, fileStatusDefinition, pointer, filesFinalizer);
+      return this.#forget(pointer);
+    }
+    if (!resource.metadata.finalizers.includes(filesFinalizer)) await context.addFinalizer(pointer, filesFinalizer);
+    const { spec } = fileDefinition.from(resource);
+    const base = { uid: resource.metadata.uid, observed: digest(resource.spec), path: spec.path };
+    try {
+      await this.#keep(context, resource, spec, status, base);
+    } catch (error) {
+      context.signal.throwIfAborted();
+      const problem = error instanceof FileProblem;
+      if (!problem && systemCode(error) === '') throw error;
+      const recorded = (await readStatus(context, fileStatusDefinition, resource)) ?? status;
+      const kept = recorded?.path === spec.path ? recorded.kept : undefined;
+      await writeStatus(context, fileStatusDefinition, pointer, {
+        ...base,
+        state: 'Failed',
+        ready: false,
+        reason: problem ? error.reason : 'CannotWrite',
+        message: problem ? error.message : systemText(error),
+        corrections: recorded?.corrections ?? 0,
+        // A failure must not make ours what is not.
+        ours: recorded?.path === spec.path && recorded.ours,
+        ...(kept !== undefined && { kept }),
+      });
+      if (!problem) throw error;
+    }
+    return { requeueAfterMs: this.#pollMs };
+  }
+
+  async #keep(
+    context: ControllerContext,
+    resource: Resource,
+    spec: FileSpec,
+    before: FileStatus | undefined,
+    base: Pick<FileStatus, 'uid' | 'observed' | 'path'>,
+  ): Promise<void> {
+    const pointer = resource.metadata;
+    const key = keyOf(pointer);
+    const save = (more: Pick<FileStatus, 'state' | 'corrections' | 'ours'> & { readonly kept: string | undefined }): Promise<void> => {
+      const { kept, ...rest } = more;
+      const ready = more.state === 'Written';
+      return writeStatus(context, fileStatusDefinition, pointer, {
+        ...base,
+        ...rest,
+        ready,
+        reason: ready ? '' : 'Writing',
+        message: '',
+        ...(kept !== undefined && { kept }),
+      });
+    };
+    if (before !== undefined && before.path !== spec.path) await this.#removeOurs(before);
+    const record = before?.path === spec.path ? before : undefined;
+    await this.#claim(context, pointer, spec.path, record?.ours === true);
+    const outside = await outsideProblem(this.#files, spec.path, spec.within);
+    if (outside !== undefined) throw new FileProblem('OutsideDirectory', outside);
+    const folder = posix.dirname(spec.path);
+    if (!this.#known.has(key)) await this.#removeTemporaries(spec.path);
+    this.#known.set(key, { namespace: pointer.namespace, type: pointer.type, id: pointer.id });
+    let found = await this.#files.stat(spec.path);
+    if (found?.kind === 'directory')
+      throw new FileProblem('PathIsFolder', `${spec.path} is a folder; move it away, or choose another path for the file`);
+    const corrections = record?.corrections ?? 0;
+    let kept = record?.kept;
+    if (await this.#asDeclared(spec, found)) {
+      await this.#watches.watch(folder, key);
+      return save({ state: 'Written', ours: true, corrections, kept });
+    }
+    if (record?.ours !== true) {
+      if (found !== undefined) kept ??= await this.#freeName(spec.path);
+      // Recorded before it is done, so that a crash in between neither overwrites what was there nor moves it twice.
+      await save({ state: 'Writing', ours: found === undefined, corrections, kept });
+      if (found !== undefined && kept !== undefined && (await this.#files.stat(kept)) === undefined) {
+        await this.#files.rename(spec.path, kept);
+        context.log.log('warn', 'a file that was there before is kept under another name', { path: spec.path, kept });
+        found = undefined;
+      }
+    }
+    await this.#write(spec, found);
+    await this.#watches.watch(folder, key);
+    const drifted = record?.state === 'Written' && record.observed === base.observed;
+    if (drifted) context.log.log('info', 'a file that was changed on disk is put right', { path: spec.path });
+    await save({ state: 'Written', ours: true, corrections: corrections + (drifted ? 1 : 0), kept });
+  }
+
+  /** One path has one holder: who has a record of it, else who came first. */
+  async #claim(context: ControllerContext, pointer: Pointer, path: string, recorded: boolean): Promise<void> {
+    const key = keyOf(pointer);
+    let holder = this.#claims.get(path);
+    if (holder === undefined && !recorded) {
+      for (const namespace of this.#namespaces) {
+        const { items } = await context.list(fileStatusDefinition.kind(namespace));
+        const other = items.find((item) => item.spec.path === path && item.spec.ours && keyOf(item.metadata) !== key);
+        if (other !== undefined) holder = keyOf(other.metadata);
+      }
+    }
+    holder ??= key;
+    this.#claims.set(path, holder);
+    if (holder === key) return;
+    const [namespace = '', id = ''] = JSON.parse(holder) as string[];
+    throw new FileProblem(
+      'PathTaken',
+      `${path} is declared by ${pointerText(fileDefinition.pointer(id, namespace))} too; give one of them another path or directory`,
+    );
+  }
+
+  async #asDeclared(spec: FileSpec, found: FileStat | undefined): Promise<boolean> {
+    if (found?.kind !== 'file' || found.mode !== modeOf(spec)) return false;
+    const wanted = Buffer.from(spec.content);
+    return found.size === wanted.length && wanted.equals(await this.#files.read(spec.path));
+  }
+
+  /** Whole or not at all, whatever happens in between. */
+  async #write(spec: FileSpec, found: FileStat | undefined): Promise<void> {
+    const files = this.#files;
+    const folder = posix.dirname(spec.path);
+    await files.makeDirectory(folder);
+    const wanted = Buffer.from(spec.content);
+    if (found?.kind === 'file' && found.size === wanted.length && wanted.equals(await files.read(spec.path))) {
+      return files.changeMode(spec.path, modeOf(spec));
+    }
+    const temporary = await files.writeTemporary(spec.path, wanted, { mode: modeOf(spec) });
+    try {
+      await files.sync(temporary);
+      await files.rename(temporary, spec.path);
+    } catch (error) {
+      await files.remove(temporary);
+      throw error;
+    }
+    await files.sync(folder);
+  }
+
+  /** What a crash between writing and renaming left. */
+  async #removeTemporaries(path: string): Promise<void> {
+    const folder = posix.dirname(path);
+    const start = `.${posix.basename(path).slice(0, 100)}.`;
+    for (const name of (await this.#files.list(folder)) ?? []) {
+      if (name.startsWith(start) && /^[0-9a-f]{12}\.tmp$/.test(name.slice(start.length)))
+        await this.#files.remove(posix.join(folder, name));
+    }
+  }
+
+  async #removeOurs({ path, kept, ours }: FileStatus): Promise<void> {
+    // Moved away, and then stopped by a crash: what is there now is ours.
+    const taken = ours || (kept !== undefined && (await this.#files.stat(kept)) !== undefined);
+    if (!taken) return;
+    const found = await this.#files.stat(path);
+    if (found !== undefined && found.kind !== 'directory') {
+      await this.#files.remove(path);
+      await this.#files.sync(posix.dirname(path));
+    }
+    await this.#removeTemporaries(path);
+  }
+
+  async #freeName(path: string): Promise<string> {
+    for (let count = 0; ; count++) {
+      const name = `${path}.orig${count === 0 ? '' : count}`;
+      if ((await this.#files.stat(name)) === undefined) return name;
+    }
+  }
+
+  #forget(pointer: Pointer): void {
+    const key = keyOf(pointer);
+    this.#watches.unwatch(key);
+    this.#known.delete(key);
+    for (const [path, holder] of this.#claims) if (holder === key) this.#claims.delete(path);
+  }
+}
+
+function modeOf(spec: FileSpec): number {
+  return Number.parseInt(spec.mode ?? '0644', 8);
+}

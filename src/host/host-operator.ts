@@ -1,0 +1,91 @@
+import type { Environment } from '../environment/index.ts';
+import type { ResourceDefinition } from '../resource/index.ts';
+import { SteadystateError } from '../resource/index.ts';
+import type { Runtime } from '../runtime/index.ts';
+import type { WorkloadEvent } from '../workload/index.ts';
+import { embeddedWorkloadController } from '../workload/index.ts';
+import type { Leftovers } from './directory-controller.ts';
+import { directoryController } from './directory-controller.ts';
+import { fileController } from './file-controller.ts';
+import { directoryDefinition, directoryStatusDefinition, fileDefinition, fileStatusDefinition } from './file-definitions.ts';
+import { processController } from './process-controller.ts';
+import { processDefinition, processStatusDefinition } from './process-definition.ts';
+import { stackDefinition, stackStatusDefinition } from './stack-definition.ts';
+import { stackWorkload } from './stack-workload.ts';
+
+export interface HostOperatorOptions {
+  readonly environment: Environment;
+  /** What a relative `directory` of a stack is relative to when the stack itself does not say. Absolute. */
+  readonly directory?: string;
+  /** @default ['default'] */
+  readonly namespaces?: readonly string[];
+  /**
+   * Whether the processes end with the operator (gracefully, the last started first), or go on and are adopted by the
+   * next one. A killed operator always leaves them. @default 'stop'
+   */
+  readonly onShutdown?: 'stop' | 'leave';
+  /** How often files and folders are looked at although no watch told anything, milliseconds. @default 10_000 */
+  readonly pollMs?: number;
+  /** An output longer than this is copied away and cut, bytes. @default 10 MiB */
+  readonly maxOutputBytes?: number;
+  /** How many earlier outputs are kept. @default 3 */
+  readonly keptOutputs?: number;
+  /** Told when a folder stays behind because something is in it that was not declared. */
+  readonly onLeftovers?: (leftovers: Leftovers) => void;
+  /** Told of what happens to stacks, beside the log. */
+  readonly onEvent?: (event: WorkloadEvent) => void;
+}
+
+/** Types and controllers that look after the files and processes of one machine. */
+export interface HostOperator {
+  /** For the registry that validates writes, and for `registerDefinitions`. */
+  readonly definitions: readonly ResourceDefinition<never, never>[];
+  register(runtime: Runtime): void;
+}
+
+/** All types of the host operator. */
+export const hostDefinitions = [
+  stackDefinition,
+  stackStatusDefinition,
+  directoryDefinition,
+  directoryStatusDefinition,
+  fileDefinition,
+  fileStatusDefinition,
+  processDefinition,
+  processStatusDefinition,
+] as unknown as readonly ResourceDefinition<never, never>[];
+
+/** The operator for the services of one machine. Unsupported on Windows. */
+export function hostOperator(options: HostOperatorOptions): HostOperator {
+  if (options.environment.processes.platform === 'win32') {
+    throw new SteadystateError(
+      'Unsupported',
+      'the host operator needs process groups and signals, which Windows does not have; run it on Linux, macOS, or in WSL',
+    );
+  }
+  const { environment, namespaces = ['default'], pollMs = 10_000, onLeftovers, onEvent } = options;
+  const paths = { environment, namespaces, pollMs };
+  return {
+    definitions: hostDefinitions,
+    register(runtime) {
+      runtime.register(directoryController({ ...paths, onLeftovers }));
+      runtime.register(fileController(paths));
+      runtime.register(
+        processController({
+          environment,
+          namespaces,
+          onShutdown: options.onShutdown ?? 'stop',
+          output: { maxBytes: options.maxOutputBytes ?? 10 * 1024 * 1024, keep: options.keptOutputs ?? 3 },
+        }),
+      );
+      runtime.register(
+        embeddedWorkloadController(stackWorkload({ environment, namespaces, directory: options.directory }), {
+          environment,
+          namespaces,
+          name: 'host-stacks',
+          ...(onEvent && { onEvent }),
+        }),
+      );
+    },
+  };
+}

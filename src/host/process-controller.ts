@@ -1,0 +1,37 @@
+import type { Environment } from '../environment/index.ts';
+import type { QueueController } from '../runtime/index.ts';
+import type { RotationOptions } from './output-file.ts';
+import { processDefinition, processStatusDefinition } from './process-definition.ts';
+import { ProcessKeeper } from './process-keeper.ts';
+
+export interface ProcessControllerOptions {
+  readonly environment: Environment;
+  readonly namespaces: readonly string[];
+  /** Whether processes end with this program, or go on and are adopted by the next one. */
+  readonly onShutdown: 'stop' | 'leave';
+  readonly output: RotationOptions;
+}
+
+/** How often outputs are looked at for their length. */
+const rotateEveryMs = 5_000;
+
+/** Keeps declared processes running. */
+export function processController(options: ProcessControllerOptions): QueueController {
+  const keeper = new ProcessKeeper(options);
+  return {
+    name: 'host-processes',
+    // A reconcile waits for nothing but the store and short system calls, but there are many of them.
+    concurrency: 16,
+    inputs: options.namespaces.map((namespace) => ({ namespace, type: processDefinition.type, kind: 'primary' })),
+    outputs: [{ type: processStatusDefinition.type, kind: 'exclusive' }],
+    reconcile: (context, { pointer }) => keeper.reconcile(context, pointer),
+    async run(context) {
+      keeper.start(context.wake);
+      for (;;) {
+        await options.environment.sleep(rotateEveryMs, context.signal);
+        await keeper.rotateOutputs(context.log);
+      }
+    },
+    shutdown: (context) => keeper.shutDown(context),
+  };
+}
