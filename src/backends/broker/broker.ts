@@ -1,5 +1,6 @@
+import { addAbortListener } from 'node:events';
 import type { Environment } from '../../environment/index.ts';
-import type { CompiledQuery, Kind, Metadata, Pointer, Resource, ResourceInput, SteadystateError, TypedKind } from '../../resource/index.ts';
+import type { CompiledQuery, Kind, Metadata, Pointer, Resource, ResourceInput, TypedKind } from '../../resource/index.ts';
 import {
   assembleMetadata,
   assembleResource,
@@ -9,6 +10,8 @@ import {
   findError,
   invalid,
   makeResource,
+  pointerText,
+  SteadystateError,
 } from '../../resource/index.ts';
 import type {
   AggregatedWatch,
@@ -27,6 +30,7 @@ import type {
 } from '../../state/index.ts';
 import {
   alreadyExists,
+  ambiguous,
   closed,
   createAggregatedWatch,
   createWatch,
@@ -67,16 +71,17 @@ export interface BrokerOptions {
 
 interface StagedRecord extends CommitRecord {
   readonly collection: Collection;
-  readonly entry: Entry;
   readonly mark: StagedWrite;
 }
 
 /** Writes that become durable together. */
 interface Batch {
   readonly records: StagedRecord[];
-  readonly settled: Promise<void>;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
+  /** Never rejects: the failure is its value, and every writer words it for itself. */
+  readonly settled: Promise<SteadystateError | undefined>;
+  readonly settle: (failure: SteadystateError | undefined) => void;
+  /** It went to the disk. */
+  submitted: boolean;
 }
 
 /**
@@ -95,7 +100,10 @@ export class Broker implements CoreState, AsyncDisposable {
   readonly #host: WatcherHost;
   readonly #byNamespace = new Map<string, Map<string, Collection>>();
   readonly #watchers = new Set<KindWatcher | PointerWatcher>();
-  readonly #wakeups: (() => void)[] = [];
+  #wakeups: (() => void)[] = [];
+  #kindWatchers = 0;
+  /** Where the store began: a kind without commits since then has lost none of them. */
+  readonly #baseRevision: number;
   #delivering = false;
   /** The newest revision that readers see. */
   #revision: number;
@@ -116,6 +124,7 @@ export class Broker implements CoreState, AsyncDisposable {
     this.#bookmarks = new Bookmarks(options.storeId);
     this.#revision = options.revision ?? 0;
     this.#stagedRevision = this.#revision;
+    this.#baseRevision = this.#revision;
     const broker = this;
     this.#host = {
       bookmarks: this.#bookmarks,
@@ -124,7 +133,7 @@ export class Broker implements CoreState, AsyncDisposable {
         return broker.#revision;
       },
       wake: (callback) => this.#wakeups.push(callback),
-      forget: (watcher) => this.#forget(watcher, []),
+      forget: (watcher, collections) => this.#forget(watcher, collections),
     };
   }
 
@@ -169,7 +178,7 @@ export class Broker implements CoreState, AsyncDisposable {
     const entry = collection.claim(metadata.id);
     const { staged } = entry;
     if (staged !== undefined ? staged.value !== undefined : entry.present) return this.#lose(staged, alreadyExists(metadata));
-    return this.#write(collection, entry, undefined, resource, owner) as Promise<Resource<Spec>>;
+    return this.#write(collection, entry, undefined, resource, owner, options.signal) as Promise<Resource<Spec>>;
   }
 
   async update<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: UpdateOptions = {}): Promise<Resource<Spec>> {
@@ -189,7 +198,7 @@ export class Broker implements CoreState, AsyncDisposable {
     else if (expectedPhase !== 'any' && stored.phase !== expectedPhase) conflict = phaseConflict(metadata, expectedPhase, stored.phase);
     else if (stored.phase === 'tearingDown' && metadata.phase === 'running') conflict = phaseConflict(metadata, 'running', stored.phase);
     if (conflict !== undefined) return this.#lose(entry.staged, conflict);
-    return this.#write(collection, entry, current, resource, stored.owner) as Promise<Resource<Spec>>;
+    return this.#write(collection, entry, current, resource, stored.owner, options.signal) as Promise<Resource<Spec>>;
   }
 
   async destroy(pointer: Pointer, options: DestroyOptions = {}): Promise<void> {
@@ -204,7 +213,7 @@ export class Broker implements CoreState, AsyncDisposable {
     else if (options.uid !== undefined && options.uid !== stored.uid) conflict = incarnationConflict(pointer, options.uid, stored.uid);
     else if (stored.finalizers.length > 0) conflict = pendingFinalizers(pointer, stored.finalizers);
     if (conflict !== undefined) return this.#lose(entry.staged, conflict);
-    await this.#write(collection, entry, current, undefined, stored.owner);
+    await this.#write(collection, entry, current, undefined, stored.owner, options.signal);
   }
 
   async watch<Spec>(pointer: Pointer<Spec>, options: WatchOptions = {}): Promise<Watch<Spec>> {
@@ -294,7 +303,7 @@ export class Broker implements CoreState, AsyncDisposable {
     }
     let collection = types.get(kind.type);
     if (collection === undefined) {
-      collection = new Collection({ namespace: kind.namespace, type: kind.type }, this.#revision);
+      collection = new Collection({ namespace: kind.namespace, type: kind.type }, this.#baseRevision);
       types.set(kind.type, collection);
     }
     return collection;
@@ -320,8 +329,8 @@ export class Broker implements CoreState, AsyncDisposable {
 
   /** A write that loses against a staged one learns of it only when that one's fate is known. */
   async #lose(staged: StagedWrite | undefined, error: SteadystateError): Promise<never> {
-    if (staged !== undefined) await staged.settled;
-    throw error;
+    const failure = await staged?.settled;
+    throw failure === undefined ? error : refusal(failure, error.pointer);
   }
 
   #write(
@@ -330,6 +339,7 @@ export class Broker implements CoreState, AsyncDisposable {
     old: Resource | undefined,
     next: Resource | undefined,
     owner: string,
+    signal: AbortSignal | undefined,
   ): Promise<Resource | undefined> | Resource | undefined {
     const revision = this.#stagedRevision + 1;
     this.#stagedRevision = revision;
@@ -340,12 +350,17 @@ export class Broker implements CoreState, AsyncDisposable {
       return value;
     }
     this.#open ??= makeBatch();
-    const { settled, records } = this.#open;
-    const mark: StagedWrite = { value, settled };
+    const batch = this.#open;
+    const mark: StagedWrite = { value, settled: batch.settled };
     entry.staged = mark;
-    records.push({ kind: collection.kind, revision, id: entry.id, value, old, collection, entry, mark });
+    batch.records.push({ kind: collection.kind, revision, id: entry.id, value, old, collection, mark });
     this.#committing ??= this.#commitAll();
-    return settled.then(() => value);
+    const pointer = { ...collection.kind, id: entry.id };
+    const done = batch.settled.then((failure) => {
+      if (failure === undefined) return value;
+      throw batch.submitted ? about(failure, pointer) : refusal(failure, pointer);
+    });
+    return signal === undefined ? done : orAmbiguous(done, pointer, signal);
   }
 
   #stamp(resource: Resource, old: Metadata | undefined, revision: number, owner: string): Resource {
@@ -378,6 +393,7 @@ export class Broker implements CoreState, AsyncDisposable {
       while (this.#open !== undefined) {
         const batch = this.#open;
         this.#open = undefined;
+        batch.submitted = true;
         try {
           await committer.commit(batch.records);
         } catch (error) {
@@ -385,31 +401,41 @@ export class Broker implements CoreState, AsyncDisposable {
           continue;
         }
         for (const record of batch.records) {
-          if (record.entry.staged === record.mark) record.entry.staged = undefined;
+          this.#unstage(record);
           this.#apply(record.collection, new Commit(record.revision, record.id, record.old, record.value));
         }
         this.#deliver();
-        batch.resolve();
+        batch.settle(undefined);
       }
     } finally {
       this.#committing = undefined;
     }
   }
 
-  /** Nothing of a failed batch happened; what was staged on top of it falls with it. */
+  #unstage({ collection, id, mark }: StagedRecord): void {
+    const entry = collection.entries.get(id);
+    if (entry?.staged === mark) entry.staged = undefined;
+  }
+
+  /** Readers never saw a failed batch; what was staged on top of it falls with it. */
   #fail(batch: Batch, cause: unknown): void {
     const error = findError(cause) ?? unavailable('the store could not write', cause);
     const later = this.#open;
     this.#open = undefined;
-    for (const failed of later === undefined ? [batch] : [batch, later]) {
-      for (const { entry, collection } of failed.records) {
+    const failed = later === undefined ? [batch] : [batch, later];
+    for (const { records } of failed) {
+      for (const { collection, id } of records) {
+        const entry = collection.entries.get(id);
+        if (entry === undefined) continue;
         entry.staged = undefined;
         collection.release(entry);
+        this.#release(collection);
       }
-      failed.reject(error);
     }
     // Without room nothing was written, and reading and destroying go on. Any other failure leaves the disk in doubt.
-    if (error.code !== 'NoSpace') this.poison(error);
+    if (error.code === 'NoSpace') this.#stagedRevision = this.#revision;
+    else this.poison(refusal(error, undefined));
+    for (const { settle } of failed) settle(error);
   }
 
   #apply(collection: Collection, commit: Commit): void {
@@ -432,7 +458,11 @@ export class Broker implements CoreState, AsyncDisposable {
     if (this.#delivering) return;
     this.#delivering = true;
     try {
-      for (let callback = this.#wakeups.shift(); callback !== undefined; callback = this.#wakeups.shift()) callback();
+      while (this.#wakeups.length > 0) {
+        const callbacks = this.#wakeups;
+        this.#wakeups = [];
+        for (const callback of callbacks) callback();
+      }
     } finally {
       this.#delivering = false;
     }
@@ -463,7 +493,7 @@ export class Broker implements CoreState, AsyncDisposable {
         afterRevision = this.#bookmarks.read(options.startFromBookmark);
         for (const collection of collections) await this.#reach(collection, afterRevision);
       } else if (options.tailEvents !== undefined) {
-        for (const collection of collections) await this.#reachTail(collection);
+        for (const collection of collections) await this.#reachTail(collection, options.tailEvents);
       }
     } catch (error) {
       for (const collection of collections) this.#release(collection);
@@ -480,6 +510,7 @@ export class Broker implements CoreState, AsyncDisposable {
       ...(options.tailEvents !== undefined && { tailEvents: options.tailEvents }),
     });
     this.#watchers.add(watcher);
+    this.#kindWatchers++;
     this.#armIdle();
     return watcher;
   }
@@ -490,19 +521,22 @@ export class Broker implements CoreState, AsyncDisposable {
       throw invalidBookmark(`the bookmark is of the future: revision ${revision}, the store is at ${this.#revision}`);
     if (revision >= collection.log.floor) return;
     const floor = this.#committer?.historyFloor ?? collection.log.floor;
-    if (revision < floor)
-      throw invalidBookmark(`the bookmark has expired: revision ${revision}, the history of ${collection.kind.type} begins after ${floor}`);
+    if (revision < floor) throw expired(collection.kind, revision, floor);
     await this.#loadHistory(collection, revision);
   }
 
-  async #reachTail(collection: Collection): Promise<void> {
-    if (this.#committer !== undefined && collection.log.floor > this.#committer.historyFloor)
-      await this.#loadHistory(collection, this.#committer.historyFloor);
+  async #reachTail(collection: Collection, count: number): Promise<void> {
+    if (this.#committer === undefined || collection.log.size >= count) return;
+    const floor = this.#committer.historyFloor;
+    if (collection.log.floor > floor) await this.#loadHistory(collection, floor);
   }
 
   async #loadHistory(collection: Collection, afterRevision: number): Promise<void> {
     const upTo = collection.log.floor;
-    const commits = await (this.#committer as Committer).history(collection.kind, afterRevision, upTo);
+    const committer = this.#committer as Committer;
+    const commits = await committer.history(collection.kind, afterRevision, upTo);
+    // A compaction on the way has taken some of them.
+    if (afterRevision < committer.historyFloor) throw expired(collection.kind, afterRevision, committer.historyFloor);
     // Meanwhile another watch may have loaded more, or the log may have dropped some.
     if (collection.log.floor !== upTo)
       return collection.log.floor > afterRevision ? this.#loadHistory(collection, afterRevision) : undefined;
@@ -519,10 +553,10 @@ export class Broker implements CoreState, AsyncDisposable {
   }
 
   #forget(watcher: KindWatcher | PointerWatcher, collections: readonly Collection[]): void {
-    this.#watchers.delete(watcher);
+    if (!this.#watchers.delete(watcher)) return;
     for (const collection of collections) this.#release(collection);
-    if (this.#idleTimer !== undefined && ![...this.#watchers].some((other) => other instanceof KindWatcher)) {
-      this.#idleTimer[Symbol.dispose]();
+    if (watcher instanceof KindWatcher && --this.#kindWatchers === 0) {
+      this.#idleTimer?.[Symbol.dispose]();
       this.#idleTimer = undefined;
     }
   }
@@ -536,7 +570,7 @@ export class Broker implements CoreState, AsyncDisposable {
         watcher.active = false;
       }
       this.#deliver();
-      if ([...this.#watchers].some((watcher) => watcher instanceof KindWatcher)) this.#armIdle();
+      if (this.#kindWatchers > 0) this.#armIdle();
     });
   }
 }
@@ -544,13 +578,36 @@ export class Broker implements CoreState, AsyncDisposable {
 const noItems: readonly Resource[] = Object.freeze([]);
 
 function makeBatch(): Batch {
-  let resolve = (): void => {};
-  let reject = (_error: unknown): void => {};
-  const settled = new Promise<void>((onResolve, onReject) => {
-    resolve = onResolve;
-    reject = onReject;
+  let settle = (_failure: SteadystateError | undefined): void => {};
+  const settled = new Promise<SteadystateError | undefined>((resolve) => {
+    settle = resolve;
   });
-  // Losers and writers attach later or never; a batch without any must not be an unhandled rejection.
-  settled.catch(() => {});
-  return { records: [], settled, resolve, reject };
+  return { records: [], settled, settle, submitted: false };
+}
+
+/** The failure of a batch, told to the writer of one of its resources. */
+function about(failure: SteadystateError, pointer: Pointer): SteadystateError {
+  return new SteadystateError(failure.code, `${pointerText(pointer)}: ${failure.message}`, { pointer, cause: failure });
+}
+
+/** The same for a write that never went out: nothing about it is in doubt. */
+function refusal(failure: SteadystateError, pointer: Pointer | undefined): SteadystateError {
+  if (failure.code !== 'Ambiguous') return pointer === undefined ? failure : about(failure, pointer);
+  const text = `the store stopped after a failed write: ${failure.message}`;
+  return new SteadystateError('Unavailable', pointer === undefined ? text : `${pointerText(pointer)}: ${text}`, {
+    ...(pointer && { pointer }),
+    cause: failure.cause,
+  });
+}
+
+function expired({ type }: Kind, revision: number, floor: number): SteadystateError {
+  return invalidBookmark(`the bookmark has expired: revision ${revision}, the history of ${type} begins after ${floor}`);
+}
+
+/** A write on its way is not called back: an abort only ends the waiting. */
+function orAmbiguous<Value>(done: Promise<Value>, pointer: Pointer, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const abort = addAbortListener(signal, () => reject(ambiguous(pointer, 'the caller stopped waiting', signal.reason)));
+    done.then(resolve, reject).finally(() => abort[Symbol.dispose]());
+  });
 }

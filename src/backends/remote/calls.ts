@@ -1,0 +1,94 @@
+import { addAbortListener } from 'node:events';
+import type { ClientReadableStream, ServiceError } from '@grpc/grpc-js';
+import { Client, credentials, Metadata } from '@grpc/grpc-js';
+import type { Pointer, SteadystateError } from '../../resource/index.ts';
+import { SteadystateError as ErrorClass } from '../../resource/index.ts';
+import { unavailable } from '../../state/index.ts';
+import type { CallName, EncodedMethod, Method } from '../../wire/index.ts';
+import { fromStatus, grpcCodes, statusDetailsKey } from '../../wire/index.ts';
+
+/** Unary calls that do not block end after this long, milliseconds. */
+export const defaultDeadlineMs = 30_000;
+
+/** What a call is about, for its errors. */
+export interface CallContext {
+  readonly call: CallName;
+  readonly pointer?: Pointer;
+  readonly signal?: AbortSignal | undefined;
+  /** Absent: no deadline, for calls that block. */
+  readonly deadlineMs?: number;
+}
+
+type AnyMethod<Request, Response> = Method<Request, Response> | EncodedMethod<Request, Response>;
+
+/** Calls of one server over one connection. */
+export class Calls {
+  readonly #client: Client;
+  readonly #address: string;
+
+  /** `address`: `unix:/abs` or `host:port`. */
+  constructor(address: string) {
+    this.#address = address;
+    this.#client = new Client(address, credentials.createInsecure(), {
+      'grpc.enable_channelz': 0,
+      'grpc.keepalive_time_ms': 20_000,
+      'grpc.keepalive_timeout_ms': 20_000,
+      'grpc.max_receive_message_length': -1,
+      'grpc.max_send_message_length': -1,
+      'grpc.default_authority': 'localhost',
+      'grpc.initial_reconnect_backoff_ms': 100,
+      'grpc.max_reconnect_backoff_ms': 5_000,
+      'grpc.use_local_subchannel_pool': 1,
+      'grpc.enable_retries': 0,
+    });
+  }
+
+  unary<Request, Response>(method: AnyMethod<Request, Response>, request: Request, context: CallContext): Promise<Response> {
+    const { signal } = context;
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason as Error);
+      let listener: Disposable | undefined;
+      const deadlineMs = context.deadlineMs;
+      const call = this.#client.makeUnaryRequest(
+        method.path,
+        method.requestSerialize,
+        method.responseDeserialize,
+        request,
+        new Metadata(),
+        deadlineMs === undefined ? {} : { deadline: Date.now() + deadlineMs },
+        (error, response) => {
+          listener?.[Symbol.dispose]();
+          if (error === null) return resolve(response as Response);
+          const read = this.error(error, context);
+          // A read that was given up rejects with the caller's own reason; a write that was sent may have happened.
+          reject(signal?.aborted && read.code !== 'Ambiguous' ? (signal.reason as Error) : read);
+        },
+      );
+      if (signal !== undefined) listener = addAbortListener(signal, () => call.cancel());
+    });
+  }
+
+  stream<Request, Response>(method: AnyMethod<Request, Response>, request: Request): ClientReadableStream<Response> {
+    return this.#client.makeServerStreamRequest(method.path, method.requestSerialize, method.responseDeserialize, request, new Metadata());
+  }
+
+  /** The error of the family that a status stands for. */
+  error(error: ServiceError, { call, pointer }: CallContext): SteadystateError {
+    const details = error.metadata?.get(statusDetailsKey)[0];
+    const notConnected = error.code === grpcCodes.unavailable && details === undefined && /No connection established|ECONNREFUSED|ENOENT|Name resolution/i.test(error.details);
+    if (notConnected) return unavailable(`no server answers at ${this.#address}: ${error.details}; start one, or name another store`, error);
+    const read = fromStatus({ code: error.code, message: error.details, details: Buffer.isBuffer(details) ? details : undefined }, { call, sent: true, ...(pointer && { pointer }) });
+    return new ErrorClass(read.code, read.message, {
+      cause: error,
+      issues: read.issues,
+      ...(read.pointer && { pointer: read.pointer }),
+      ...(read.reason && { reason: read.reason }),
+      ...(read.retryAfterMs !== undefined && { retryAfterMs: read.retryAfterMs }),
+      ...(read.holder !== undefined && { holder: read.holder }),
+    });
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}

@@ -1,0 +1,51 @@
+import type { InvalidIssue, Pointer, Readiness, Resource } from '../../resource/index.ts';
+import type { ControllerNote, InfoResponse, ResourceCodec, WireResource } from '../../wire/index.ts';
+import { controlService } from '../../wire/index.ts';
+import type { Calls } from './calls.ts';
+import { defaultDeadlineMs } from './calls.ts';
+
+/** One thing wrong with one resource of a bundle. */
+export interface BundleProblem extends InvalidIssue {
+  /** Which of the resources. */
+  readonly index: number;
+}
+
+/** What the eight calls cannot say, from a server of ours. */
+export class ControlClient {
+  readonly #calls: Calls;
+  readonly #codec: ResourceCodec;
+  readonly info: InfoResponse;
+
+  constructor(calls: Calls, info: InfoResponse, codec: ResourceCodec) {
+    this.#calls = calls;
+    this.#codec = codec;
+    this.info = info;
+  }
+
+  /** Checks a bundle by the server's definitions; the resources as they would be stored when nothing is wrong. */
+  async validate(resources: readonly Resource[]): Promise<{ readonly problems: readonly BundleProblem[]; readonly resources: readonly Resource[] }> {
+    const request = { resource: resources.map((resource): WireResource => this.#codec.toWire(resource)) };
+    const answer = await this.#calls.unary(controlService.validate, request, context);
+    return { problems: answer.problem.map(({ index, path, message }) => ({ index, path, message })), resources: answer.resource.map((wire) => this.#codec.fromWire(wire)) };
+  }
+
+  /** `undefined`: the type cannot tell, or the resource does not exist (then `version` is empty). */
+  async readiness(pointer: Pointer): Promise<{ readonly readiness: Readiness; readonly version: string } | undefined> {
+    const { namespace, type, id } = pointer;
+    const answer = await this.#calls.unary(controlService.readiness, { namespace, type, id }, context);
+    if (answer.known === '') return undefined;
+    return { readiness: { status: answer.status as Readiness['status'], reason: answer.reason, message: answer.message }, version: answer.version };
+  }
+
+  async notes(pointer: Pointer): Promise<readonly ControllerNote[]> {
+    const { namespace, type, id } = pointer;
+    return (await this.#calls.unary(controlService.notes, { namespace, type, id }, context)).note;
+  }
+
+  /** JSON of the controllers' graph. */
+  async graph(): Promise<string> {
+    return (await this.#calls.unary(controlService.graph, {}, context)).json;
+  }
+}
+
+const context = { call: 'control', deadlineMs: defaultDeadlineMs } as const;

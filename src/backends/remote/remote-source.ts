@@ -1,0 +1,157 @@
+import type { ClientReadableStream, ServiceError } from '@grpc/grpc-js';
+import type { Environment } from '../../environment/index.ts';
+import type { Bytes } from '../../resource/index.ts';
+import { findError, SteadystateError } from '../../resource/index.ts';
+import type { EventSource, StateEvent } from '../../state/index.ts';
+import { unavailable } from '../../state/index.ts';
+import type { WatchResponse } from '../../wire/index.ts';
+
+/** Events that wait here for a reader before the stream is stopped: the server's core coalesces, not this. */
+const highWater = 512;
+const firstDelayMs = 100;
+const maxDelayMs = 5_000;
+
+export interface RemoteSourceOptions {
+  readonly environment: Environment;
+  /** Opens the stream, from a bookmark when there is one. */
+  readonly open: (bookmark: Bytes | undefined) => ClientReadableStream<WatchResponse>;
+  readonly decode: (response: WatchResponse) => readonly StateEvent[];
+  readonly readError: (error: ServiceError) => SteadystateError;
+  /** The first bookmark was asked for by us alone: it is not shown. */
+  readonly hideFirstNoop: boolean;
+}
+
+/** The events of one remote watch. It resumes from its last bookmark when the connection is lost. */
+export class RemoteSource implements EventSource {
+  readonly #options: RemoteSourceOptions;
+  #stream: ClientReadableStream<WatchResponse> | undefined;
+  #queue: StateEvent[] = [];
+  #callbacks: (() => void)[] = [];
+  #bookmark: Bytes | undefined;
+  #hideNoop: boolean;
+  #timer: Disposable | undefined;
+  #delayMs = firstDelayMs;
+  #paused = false;
+  ended = false;
+
+  constructor(options: RemoteSourceOptions) {
+    this.#options = options;
+    this.#hideNoop = options.hideFirstNoop;
+  }
+
+  /** Resolves once the server says that the watch is established; rejects with the error of its start. */
+  connect(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const stream = this.#options.open(this.#bookmark);
+      this.#stream = stream;
+      let established = false;
+      stream.on('data', (response: WatchResponse) => {
+        if (!established) {
+          established = true;
+          this.#delayMs = firstDelayMs;
+          resolve();
+        }
+        if (this.#stream === stream) this.#receive(response);
+      });
+      stream.on('error', (error: ServiceError) => {
+        if (this.#stream !== stream) return;
+        this.#stream = undefined;
+        const read = this.#options.readError(error);
+        if (established) this.#lost(read);
+        else reject(read);
+      });
+      stream.on('end', () => {
+        if (this.#stream !== stream) return;
+        this.#stream = undefined;
+        const closed = unavailable('the server ended the watch');
+        if (established) this.#lost(closed);
+        else reject(closed);
+      });
+    });
+  }
+
+  take(max: number): readonly StateEvent[] {
+    if (this.#queue.length === 0) return [];
+    const taken = this.#queue.length <= max ? this.#queue : this.#queue.slice(0, max);
+    this.#queue = this.#queue.slice(taken.length);
+    if (this.#paused && this.#queue.length < highWater / 2) {
+      this.#paused = false;
+      this.#stream?.resume();
+    }
+    return taken;
+  }
+
+  whenReady(callback: () => void): void {
+    if (this.ended || this.#queue.length > 0) callback();
+    else this.#callbacks.push(callback);
+  }
+
+  close(): void {
+    if (this.ended && this.#stream === undefined && this.#timer === undefined) return;
+    this.ended = true;
+    this.#queue = [];
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = undefined;
+    const stream = this.#stream;
+    this.#stream = undefined;
+    if (stream !== undefined) {
+      stream.on('error', () => {});
+      stream.cancel();
+    }
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const callback of this.#callbacks.splice(0)) callback();
+  }
+
+  #receive(response: WatchResponse): void {
+    let events: readonly StateEvent[];
+    try {
+      events = this.#options.decode(response);
+    } catch (error) {
+      return this.#fail(findError(error) ?? new SteadystateError('Corrupt', 'the server sent an event that cannot be read', { cause: error }));
+    }
+    for (const event of events) {
+      if (event.bookmark !== undefined) this.#bookmark = event.bookmark;
+      if (event.type === 'noop' && this.#hideNoop) {
+        this.#hideNoop = false;
+        continue;
+      }
+      this.#queue.push(event);
+      if (event.type === 'errored') {
+        this.ended = true;
+        this.#stream = undefined;
+      }
+    }
+    if (this.#queue.length >= highWater && !this.#paused) {
+      this.#paused = true;
+      this.#stream?.pause();
+    }
+    if (events.length > 0) this.#wake();
+  }
+
+  #lost(error: SteadystateError): void {
+    if (this.ended) return;
+    // Without a place to go on from, what was missed cannot be known.
+    if (error.code !== 'Unavailable' || this.#bookmark === undefined) return this.#fail(error);
+    const { environment } = this.#options;
+    const delayMs = this.#delayMs * (0.5 + environment.random() / 2);
+    this.#delayMs = Math.min(this.#delayMs * 2, maxDelayMs);
+    this.#timer = environment.after(delayMs, () => {
+      this.#timer = undefined;
+      this.#paused = false;
+      this.connect().catch((cause: unknown) => this.#lost(findError(cause) ?? unavailable('the watch could not be resumed', cause)));
+    });
+  }
+
+  #fail(error: SteadystateError): void {
+    if (this.ended) return;
+    this.#queue.push({ type: 'errored', error });
+    this.ended = true;
+    const stream = this.#stream;
+    this.#stream = undefined;
+    stream?.cancel();
+    this.#wake();
+  }
+}

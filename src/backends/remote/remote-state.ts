@@ -1,0 +1,261 @@
+import type { ServiceError } from '@grpc/grpc-js';
+import type { Environment } from '../../environment/index.ts';
+import type { DefinitionRegistry, Kind, Pointer, Resource, ResourceInput, TypedKind } from '../../resource/index.ts';
+import { checkPointer, isUnsupportedError, makeResource, SteadystateError } from '../../resource/index.ts';
+import type {
+  AggregatedWatch,
+  Capabilities,
+  CoreState,
+  CreateOptions,
+  DestroyOptions,
+  EventSource,
+  ListOptions,
+  ReadOptions,
+  ResourceList,
+  TeardownOptions,
+  UpdateOptions,
+  Watch,
+  WatchKindOptions,
+} from '../../state/index.ts';
+import { createAggregatedWatch, createWatch, versionConflict } from '../../state/index.ts';
+import type { InfoResponse, ResourceAnswer, WatchResponse, WireWatchOptions } from '../../wire/index.ts';
+import { controlService, decodeEvent, queryToWire, ResourceCodec, stateService } from '../../wire/index.ts';
+import { Calls, defaultDeadlineMs } from './calls.ts';
+import { ControlClient } from './control-client.ts';
+import { RemoteSource } from './remote-source.ts';
+
+export interface RemoteStateOptions {
+  /** `unix:/abs/path` or `host:port`. */
+  readonly address: string;
+  readonly environment: Environment;
+  /** Definitions whose protobuf forms are to be used. */
+  readonly registry?: DefinitionRegistry;
+}
+
+/** A store behind a server of ours or of COSI's, and the control service where there is one. */
+export interface RemoteState extends CoreState, AsyncDisposable {
+  /** `undefined`: the server is not one of ours. */
+  readonly control: ControlClient | undefined;
+}
+
+const noCapabilities: Capabilities = { globalRevision: false, incarnations: false, multiKindWatch: false, tailEvents: true, durableBookmarks: false };
+
+/** Connects to a server. Rejects with Unavailable when nobody answers. */
+export async function openRemoteState(options: RemoteStateOptions): Promise<RemoteState> {
+  const calls = new Calls(options.address);
+  const tracked = options.environment.open.track('connection');
+  const close = (): void => {
+    calls.close();
+    tracked[Symbol.dispose]();
+  };
+  try {
+    const info = await readInfo(calls);
+    return new RemoteCore(calls, options, info, close);
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+async function readInfo(calls: Calls): Promise<InfoResponse | undefined> {
+  try {
+    return await calls.unary(controlService.info, {}, { call: 'control', deadlineMs: defaultDeadlineMs });
+  } catch (error) {
+    // A server that does not know our service speaks the eight calls.
+    if (isUnsupportedError(error)) return undefined;
+    throw error;
+  }
+}
+
+class RemoteCore implements RemoteState {
+  readonly capabilities: Capabilities;
+  readonly control: ControlClient | undefined;
+  readonly #calls: Calls;
+  readonly #environment: Environment;
+  readonly #codec: ResourceCodec;
+  readonly #close: () => void;
+  /** The teardown calls are known to be missing on this connection. */
+  #noTeardown = false;
+  #closed = false;
+
+  constructor(calls: Calls, options: RemoteStateOptions, info: InfoResponse | undefined, close: () => void) {
+    this.#calls = calls;
+    this.#environment = options.environment;
+    this.#codec = new ResourceCodec(options.registry);
+    this.#close = close;
+    this.control = info && new ControlClient(calls, info, this.#codec);
+    this.capabilities = info === undefined ? noCapabilities : (Object.fromEntries(Object.keys(noCapabilities).map((name) => [name, info.capabilities.includes(name)])) as unknown as Capabilities);
+  }
+
+  async get<Spec>(pointer: Pointer<Spec>, options: ReadOptions = {}): Promise<Resource<Spec>> {
+    this.#refuse(options.signal);
+    checkPointer(pointer);
+    return this.#answer(await this.#calls.unary(stateService.get, bare(pointer), { call: 'get', pointer: bare(pointer), signal: options.signal, deadlineMs: defaultDeadlineMs }));
+  }
+
+  async list<Spec>(kind: TypedKind<Spec>, options: ListOptions = {}): Promise<ResourceList<Spec>> {
+    this.#refuse(options.signal);
+    const { namespace, type } = kind;
+    const stream = this.#calls.stream(stateService.list, { namespace, type, options: queryToWire(options) });
+    const items: Resource<Spec>[] = [];
+    const stop = (): void => stream.cancel();
+    options.signal?.addEventListener('abort', stop, { once: true });
+    try {
+      for await (const answer of stream) items.push(this.#answer(answer as ResourceAnswer));
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      throw isServiceError(error) ? this.#calls.error(error, { call: 'list' }) : error;
+    } finally {
+      options.signal?.removeEventListener('abort', stop);
+    }
+    return Object.freeze({ items: Object.freeze(items) });
+  }
+
+  async create<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: CreateOptions = {}): Promise<Resource<Spec>> {
+    this.#refuse(options.signal);
+    const resource = makeResource(input);
+    const request = { resource: this.#codec.toWire(resource), options: { owner: options.owner ?? '' } };
+    return this.#answer(await this.#calls.unary(stateService.create, request, { call: 'create', pointer: bare(resource.metadata), signal: options.signal, deadlineMs: defaultDeadlineMs }));
+  }
+
+  async update<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: UpdateOptions = {}): Promise<Resource<Spec>> {
+    this.#refuse(options.signal);
+    const resource = makeResource(input);
+    const wire = this.#codec.toWire(resource);
+    const version = options.currentVersion ?? resource.metadata.version;
+    if (version !== 'undefined' && !/^[0-9]{1,20}$/.test(version)) throw versionConflict(resource.metadata, version, 'a number');
+    const { expectedPhase = 'running' } = options;
+    const request = {
+      newResource: { ...wire, metadata: { ...(wire.metadata as NonNullable<typeof wire.metadata>), version } },
+      options: { owner: options.owner ?? '', ...(expectedPhase !== 'any' && { expectedPhase }) },
+    };
+    return this.#answer(await this.#calls.unary(stateService.update, request, { call: 'update', pointer: bare(resource.metadata), signal: options.signal, deadlineMs: defaultDeadlineMs }));
+  }
+
+  async destroy(pointer: Pointer, options: DestroyOptions = {}): Promise<void> {
+    this.#refuse(options.signal);
+    checkPointer(pointer);
+    const context = { call: 'destroy' as const, pointer: bare(pointer), signal: options.signal, deadlineMs: defaultDeadlineMs };
+    const owner = options.owner ?? '';
+    if (options.uid === undefined) await this.#calls.unary(stateService.destroy, { ...bare(pointer), options: { owner } }, context);
+    else if (this.control !== undefined) await this.#calls.unary(controlService.destroyIncarnation, { ...bare(pointer), owner, uid: options.uid }, context);
+    else throw new SteadystateError('Unsupported', 'this server cannot destroy one incarnation only: it does not tell incarnations apart', { pointer: bare(pointer) });
+  }
+
+  async teardown(pointer: Pointer, options: TeardownOptions = {}): Promise<boolean> {
+    this.#refuse(options.signal);
+    checkPointer(pointer);
+    if (!this.#noTeardown) {
+      try {
+        const request = { ...bare(pointer), options: { owner: options.owner ?? '' } };
+        return (await this.#calls.unary(stateService.teardown, request, { call: 'teardown', pointer: bare(pointer), signal: options.signal, deadlineMs: defaultDeadlineMs })).destroyReady;
+      } catch (error) {
+        if (!isUnsupportedError(error)) throw error;
+        this.#noTeardown = true;
+      }
+    }
+    return this.#teardownByUpdate(pointer, options);
+  }
+
+  async watch<Spec>(pointer: Pointer<Spec>, options: WatchKindOptions = {}): Promise<Watch<Spec>> {
+    this.#refuse(options.signal);
+    checkPointer(pointer);
+    const { namespace, type, id } = pointer;
+    const source = await this.#source(options, false, (wire) => this.#calls.stream(stateService.watch, { namespace, type, id, options: wire, apiVersion: 1 }));
+    return createWatch<Spec>(source, { environment: this.#environment, signal: options.signal });
+  }
+
+  async watchKind<Spec>(kind: TypedKind<Spec>, options: WatchKindOptions = {}): Promise<Watch<Spec>> {
+    return createWatch<Spec>(await this.#kindSource(kind, options), { environment: this.#environment, signal: options.signal });
+  }
+
+  async watchKindAggregated<Spec>(kind: TypedKind<Spec>, options: WatchKindOptions = {}): Promise<AggregatedWatch<Spec>> {
+    return createAggregatedWatch<Spec>(await this.#kindSource(kind, options), { environment: this.#environment, signal: options.signal });
+  }
+
+  async watchKinds(kinds: readonly Kind[], options: WatchKindOptions = {}): Promise<AggregatedWatch> {
+    this.#refuse(options.signal);
+    if (this.control === undefined) throw new SteadystateError('Unsupported', 'this server cannot watch several kinds in one order; watch each kind');
+    const kind = kinds.map(({ namespace, type }) => ({ namespace, type }));
+    const source = await this.#source(options, true, (wire) => this.#calls.stream(controlService.watchKinds, { kind, options: wire }));
+    return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#close();
+  }
+
+  #kindSource({ namespace, type }: Kind, options: WatchKindOptions): Promise<EventSource> {
+    this.#refuse(options.signal);
+    return this.#source(options, true, (wire) => this.#calls.stream(stateService.watch, { namespace, type, options: wire, apiVersion: 1 }));
+  }
+
+  async #source(options: WatchKindOptions, bookmarks: boolean, open: (wire: WireWatchOptions) => ReturnType<Calls['stream']>): Promise<EventSource> {
+    // A bookmark at the start makes every watch of a kind resumable from its first moment.
+    const asked = options.bootstrapBookmark === true || options.startFromBookmark !== undefined || options.bootstrapContents === true;
+    const base = watchOptions(options);
+    const source = new RemoteSource({
+      environment: this.#environment,
+      hideFirstNoop: bookmarks && !asked,
+      open: (bookmark) => {
+        const wire: WireWatchOptions =
+          bookmark === undefined
+            ? { ...base, bootstrapBookmark: base.bootstrapBookmark || (bookmarks && !asked) }
+            : { ...base, bootstrapContents: false, bootstrapBookmark: false, tailEvents: 0, startFromBookmark: bookmark.toUint8Array() };
+        return open(wire) as never;
+      },
+      decode: (response: WatchResponse) => response.event.map((event) => decodeEvent(event, this.#codec)).filter((event) => event !== undefined),
+      readError: (error: ServiceError) => this.#calls.error(error, { call: 'watch' }),
+    });
+    await source.connect();
+    return source;
+  }
+
+  /** How Go's runtime tears down, for servers without the call. */
+  async #teardownByUpdate(pointer: Pointer, options: TeardownOptions): Promise<boolean> {
+    for (;;) {
+      const current = await this.get(pointer, options.signal === undefined ? {} : { signal: options.signal });
+      const { metadata, spec } = current;
+      if (metadata.phase === 'tearingDown') return metadata.finalizers.length === 0;
+      try {
+        const written = await this.update({ metadata: { ...metadata, phase: 'tearingDown' }, spec }, options);
+        return written.metadata.finalizers.length === 0;
+      } catch (error) {
+        const reason = error instanceof SteadystateError ? error.reason : undefined;
+        if (reason !== 'version' && reason !== 'phase') throw error;
+      }
+    }
+  }
+
+  #answer<Spec>({ resource }: ResourceAnswer): Resource<Spec> {
+    return this.#codec.fromWire(resource) as Resource<Spec>;
+  }
+
+  #refuse(signal: AbortSignal | undefined): void {
+    signal?.throwIfAborted();
+    if (this.#closed) throw new SteadystateError('Closed', 'the connection was closed');
+  }
+}
+
+function bare({ namespace, type, id }: Pointer): Pointer {
+  return { namespace, type, id };
+}
+
+function watchOptions(options: WatchKindOptions): WireWatchOptions {
+  const { startFromBookmark } = options;
+  return {
+    bootstrapContents: options.bootstrapContents ?? false,
+    tailEvents: options.tailEvents ?? 0,
+    ...queryToWire(options),
+    aggregated: true,
+    bootstrapBookmark: options.bootstrapBookmark ?? false,
+    strict: options.strict ?? false,
+    ...(startFromBookmark && { startFromBookmark: startFromBookmark.toUint8Array() }),
+  };
+}
+
+function isServiceError(error: unknown): error is ServiceError {
+  return typeof error === 'object' && error !== null && typeof (error as ServiceError).code === 'number' && 'metadata' in error;
+}

@@ -1,0 +1,81 @@
+import type { Readiness, SteadystateError } from '../resource/index.ts';
+import { findError } from '../resource/index.ts';
+import type { Pointer, Resource, ResourceInput } from '../resource/index.ts';
+import type { ControllerNote, DestroyIncarnationRequest, GetRequest, InfoResponse, NotesResponse, ReadinessResponse, ValidateRequest, ValidateResponse, WatchKindsRequest, WireProblem } from '../wire/index.ts';
+import type { HandlerContext } from './handlers.ts';
+import { kindOptions, relay, streaming, unary } from './handlers.ts';
+
+/** What the program behind the server tells of itself; each is optional, and absent ones answer what is true without. */
+export interface ControlProvider {
+  readonly version: string;
+  readonly pid: number;
+  readonly storeId?: string;
+  /** The store's URL, for people. */
+  readonly store: string;
+  revision?(): number;
+  /** The resource as it would be stored; throws Invalid. */
+  validate?(resource: ResourceInput | Resource): Resource;
+  /** `undefined`: its type cannot tell. */
+  readiness?(pointer: Pointer): Promise<{ readonly readiness: Readiness; readonly version: string } | undefined>;
+  /** What the controllers say of a resource. */
+  notes?(pointer: Pointer): readonly ControllerNote[];
+  /** JSON of the controllers' graph. */
+  graph?(): string;
+}
+
+export function controlHandlers(context: HandlerContext, provider: ControlProvider) {
+  const { state, codec } = context;
+  return {
+    info: unary<object, InfoResponse>('control', async () => ({
+      version: provider.version,
+      pid: provider.pid,
+      storeId: provider.storeId ?? '',
+      store: provider.store,
+      revision: provider.revision?.() ?? 0,
+      capabilities: Object.entries(state.capabilities)
+        .filter(([, has]) => has)
+        .map(([name]) => name),
+    })),
+    validate: unary<ValidateRequest, ValidateResponse>('control', async ({ resource }) => {
+      const problem: WireProblem[] = [];
+      const valid: Resource[] = [];
+      resource.forEach((wire, index) => {
+        try {
+          const decoded = codec.fromWire(wire);
+          valid.push(provider.validate?.(decoded) ?? decoded);
+        } catch (error) {
+          problem.push(...problemsOf(index, error));
+        }
+      });
+      return { problem, resource: problem.length > 0 ? [] : valid.map((item) => codec.toWire(item)) };
+    }),
+    readiness: unary<GetRequest, ReadinessResponse>('control', async ({ namespace, type, id }) => {
+      const found = await provider.readiness?.({ namespace, type, id });
+      if (found === undefined) return { status: '', reason: '', message: '', version: '', known: '' };
+      const { status, reason, message } = found.readiness;
+      return { status, reason, message, version: found.version, known: 'yes' };
+    }),
+    notes: unary<GetRequest, NotesResponse>('control', async ({ namespace, type, id }) => ({ note: provider.notes?.({ namespace, type, id }) ?? [] })),
+    graph: unary<object, { readonly json: string }>('control', async () => ({ json: provider.graph?.() ?? '{"controllers":[]}' })),
+    destroyIncarnation: unary<DestroyIncarnationRequest, object>('destroy', async ({ namespace, type, id, owner, uid }) => {
+      await state.destroy({ namespace, type, id }, { owner, ...(uid !== '' && { uid }) });
+      return {};
+    }),
+    watchKinds: streaming<WatchKindsRequest>(
+      'watch',
+      async (call, signal) => {
+        const { kind, options } = call.request;
+        const watch = await state.watchKinds(kind, { ...kindOptions(options), signal });
+        return relay(context, call, watch, kind[0] ?? { namespace: '', type: '' }, { aggregated: true, apiVersion: 1, noops: true });
+      },
+      context.stopping,
+    ),
+  };
+}
+
+function problemsOf(index: number, error: unknown): readonly WireProblem[] {
+  const known: SteadystateError | undefined = findError(error);
+  if (known === undefined) throw error;
+  if (known.issues.length === 0) return [{ index, path: '', message: known.message, code: known.code }];
+  return known.issues.map(({ path, message }) => ({ index, path, message, code: known.code }));
+}

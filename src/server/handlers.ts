@@ -1,0 +1,210 @@
+import type { handleServerStreamingCall, handleUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
+import { Metadata as GrpcMetadata } from '@grpc/grpc-js';
+import type { Environment } from '../environment/index.ts';
+import type { Kind, Resource, ResourcePhase } from '../resource/index.ts';
+import { Bytes, invalid } from '../resource/index.ts';
+import type { AggregatedWatch, State, StateEvent, WatchKindOptions } from '../state/index.ts';
+import { unsupported } from '../state/index.ts';
+import type { CallName, CreateRequest, GetRequest, ListRequest, OwnedPointerRequest, TeardownResponse, UpdateRequest, WatchRequest, WireWatchOptions } from '../wire/index.ts';
+import { encodeEvent, encodeWatchResponse, queryFromWire, statusDetailsKey, toStatus } from '../wire/index.ts';
+import type { ResourceCodec } from '../wire/index.ts';
+import { answerOf } from './answers.ts';
+
+/** Largest message of a watch, bytes: Go clients refuse more than 4 MiB. */
+const largestMessage = 3_900_000;
+
+/** What all handlers need. */
+export interface HandlerContext {
+  readonly state: State;
+  readonly environment: Environment;
+  readonly codec: ResourceCodec;
+  /** Aborts when the server stops: watches end cleanly. */
+  readonly stopping: AbortSignal;
+}
+
+/** The error of a call as grpc-js takes it. */
+export function grpcError(error: unknown, call: CallName): { readonly code: number; readonly details: string; readonly metadata: GrpcMetadata } {
+  const { code, message, details } = toStatus(error, call);
+  const metadata = new GrpcMetadata();
+  metadata.set(statusDetailsKey, details);
+  return { code, details: message.replace(/[\r\n]+/g, ' '), metadata };
+}
+
+/** A unary handler around a function. */
+export function unary<Request, Response>(call: CallName, handle: (request: Request, signal: AbortSignal) => Promise<Response>): handleUnaryCall<Request, Response> {
+  return (incoming, callback) => {
+    const aborter = new AbortController();
+    incoming.on('cancelled', () => aborter.abort());
+    handle(incoming.request, aborter.signal).then(
+      (response) => callback(null, response),
+      (error: unknown) => callback(grpcError(error, call)),
+    );
+  };
+}
+
+export function stateHandlers(context: HandlerContext) {
+  const { state, codec } = context;
+  return {
+    get: unary<GetRequest, Buffer>('get', async (request) => answer(codec, await state.get(pointerOf(request)))),
+    create: unary<CreateRequest, Buffer>('create', async ({ resource, options }) => answer(codec, await state.create(codec.fromWire(resource), { owner: options.owner }))),
+    update: unary<UpdateRequest, Buffer>('update', async ({ newResource, options }) => {
+      const expectedPhase = options.expectedPhase === undefined ? 'any' : phaseOf(options.expectedPhase);
+      return answer(codec, await state.update(codec.fromWire(newResource), { owner: options.owner, expectedPhase }));
+    }),
+    destroy: unary<OwnedPointerRequest, object>('destroy', async (request) => {
+      await state.destroy(pointerOf(request), { owner: request.options.owner });
+      return {};
+    }),
+    teardown: unary<OwnedPointerRequest, TeardownResponse>('teardown', async (request) => ({
+      destroyReady: await state.teardown(pointerOf(request), { owner: request.options.owner }),
+    })),
+    teardownAndDestroy: unary<OwnedPointerRequest, object>('teardownAndDestroy', async (request, signal) => {
+      await state.teardownAndDestroy(pointerOf(request), { owner: request.options.owner, signal });
+      return {};
+    }),
+    list: streaming<ListRequest>('list', async (call) => {
+      const { namespace, type, options } = call.request;
+      const { items } = await state.list({ namespace, type }, queryFromWire(options));
+      let count = 0;
+      for (const item of items) {
+        if (call.cancelled) return;
+        if (!call.write(answer(codec, item))) await drained(call);
+        if (++count % 256 === 0) await context.environment.breathe();
+      }
+    }),
+    watch: streaming<WatchRequest>('watch', async (call, signal) => {
+      const { namespace, type, id, options, apiVersion } = call.request;
+      const kind = { namespace, type };
+      if (id !== undefined) {
+        if (options.bootstrapContents || options.labelQuery.length > 0 || options.idQuery !== undefined) throw unsupported('a watch of one resource takes neither bootstrap_contents nor queries');
+        const watch = await state.watch({ ...kind, id }, { ...placeOf(options), signal });
+        return relay(context, call, watch, kind, { aggregated: options.aggregated, apiVersion, noops: true });
+      }
+      const watch = await state.watchKind(kind, { ...kindOptions(options), signal });
+      // A foreign client gets a bare bookmark only if it showed that it knows them.
+      const noops = options.bootstrapBookmark || options.startFromBookmark !== undefined;
+      return relay(context, call, watch, kind, { aggregated: options.aggregated, apiVersion, noops });
+    }, context.stopping),
+  };
+}
+
+/** Options of a watch over kinds, from the wire. */
+export function kindOptions(options: WireWatchOptions): WatchKindOptions {
+  return {
+    ...placeOf(options),
+    ...queryFromWire(options),
+    ...(options.bootstrapContents && { bootstrapContents: true }),
+    ...(options.bootstrapBookmark && { bootstrapBookmark: true }),
+  };
+}
+
+function placeOf(options: WireWatchOptions): Pick<WatchKindOptions, 'tailEvents' | 'startFromBookmark' | 'strict'> {
+  return {
+    ...(options.tailEvents !== 0 && { tailEvents: options.tailEvents }),
+    ...(options.startFromBookmark !== undefined && options.startFromBookmark.length > 0 && { startFromBookmark: Bytes.from(options.startFromBookmark) }),
+    ...(options.strict && { strict: true }),
+  };
+}
+
+function pointerOf({ namespace, type, id }: { readonly namespace: string; readonly type: string; readonly id: string }) {
+  return { namespace, type, id };
+}
+
+function phaseOf(text: string): ResourcePhase {
+  if (text === 'running' || text === 'tearingDown') return text;
+  throw invalid([{ path: 'expected_phase', message: `expected running or tearingDown, found ${JSON.stringify(text)}` }]);
+}
+
+function answer(codec: ResourceCodec, resource: Resource): Buffer {
+  return answerOf(codec.encode(resource));
+}
+
+type Streaming<Request> = ServerWritableStream<Request, Buffer>;
+
+/** A streaming handler around a function; its error becomes the status, its end the end of the stream. */
+export function streaming<Request>(
+  name: CallName,
+  handle: (call: Streaming<Request>, signal: AbortSignal) => Promise<void>,
+  stopping?: AbortSignal,
+): handleServerStreamingCall<Request, Buffer> {
+  return (call) => {
+    const aborter = new AbortController();
+    const stop = (): void => aborter.abort();
+    call.on('cancelled', stop);
+    call.on('error', stop);
+    stopping?.addEventListener('abort', stop, { once: true });
+    handle(call, aborter.signal)
+      .then(
+        () => call.end(),
+        (error: unknown) => call.destroy(Object.assign(new Error('call failed'), grpcError(error, name))),
+      )
+      .finally(() => stopping?.removeEventListener('abort', stop));
+  };
+}
+
+/** Resolves when the stream takes more, or has ended. */
+function drained(call: Streaming<never> | Streaming<unknown>): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      call.off('drain', settle);
+      call.off('close', settle);
+      call.off('cancelled', settle);
+      resolve();
+    };
+    call.on('drain', settle);
+    call.on('close', settle);
+    call.on('cancelled', settle);
+    if (call.cancelled || call.destroyed) settle();
+  });
+}
+
+interface RelayOptions {
+  readonly aggregated: boolean;
+  readonly apiVersion: number;
+  /** Whether bare bookmarks are sent. */
+  readonly noops: boolean;
+}
+
+/**
+ * Sends a watch over a stream. Events are pulled from the store only while the stream takes them, so that a client that
+ * does not read costs what a lagging watcher costs, and nothing here.
+ */
+export async function relay(context: HandlerContext, call: Streaming<never> | Streaming<unknown>, watch: AggregatedWatch | Awaited<ReturnType<State['watch']>>, kind: Kind, options: RelayOptions): Promise<void> {
+  const write = async (message: Buffer): Promise<void> => {
+    if (!(call as Streaming<unknown>).write(message)) await drained(call);
+  };
+  try {
+    // Established: clients wait for this.
+    await write(encodeWatchResponse([]));
+    for await (const item of watch as AsyncIterable<StateEvent | readonly StateEvent[]>) {
+      if (call.cancelled) return;
+      const events = (Array.isArray(item) ? item : [item as StateEvent]) as readonly StateEvent[];
+      const sent = events.filter((event) => wanted(event, options)).map((event) => encodeEvent(event, kind, context.codec));
+      if (options.aggregated) for (const batch of batches(sent)) await write(encodeWatchResponse(batch));
+      else for (const event of sent) await write(encodeWatchResponse([event]));
+    }
+  } finally {
+    await watch[Symbol.asyncDispose]();
+  }
+}
+
+function wanted(event: StateEvent, { apiVersion, noops }: RelayOptions): boolean {
+  if (event.type === 'noop') return noops;
+  return apiVersion >= 1 || (event.type !== 'bootstrapped' && event.type !== 'errored');
+}
+
+/** Splits so that no message is too large for its reader. */
+function* batches(events: readonly Buffer[]): Generator<readonly Buffer[]> {
+  let batch: Buffer[] = [];
+  let size = 0;
+  for (const event of events) {
+    if (batch.length > 0 && size + event.length > largestMessage) {
+      yield batch;
+      batch = [];
+      size = 0;
+    }
+    batch.push(event);
+    size += event.length + 8;
+  }
+  if (batch.length > 0) yield batch;
+}

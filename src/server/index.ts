@@ -1,0 +1,4 @@
+export { maximumSocketPath, parseListenAddress, socketPath } from './access.ts';
+export type { ControlProvider } from './control-handlers.ts';
+export type { Server, ServeStateOptions } from './serve-state.ts';
+export { serveState } from './serve-state.ts';

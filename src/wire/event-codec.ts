@@ -1,0 +1,115 @@
+import type { Kind, SteadystateError } from '../resource/index.ts';
+import { Bytes, SteadystateError as ErrorClass, tombstone } from '../resource/index.ts';
+import type { StateEvent } from '../state/index.ts';
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
+import type { WireEvent } from './messages.ts';
+import { wireEventTypes } from './messages.ts';
+import type { Codec } from './codec.ts';
+import { boolean, bytes, encode, encoded, int32, int64, message, optional, text } from './codec.ts';
+import type { ResourceCodec } from './resource-codec.ts';
+
+/** Events that were encoded before: one that many watchers share is encoded once. */
+const encodedEvents = new WeakMap<StateEvent, Buffer>();
+
+/** The Event message with its resources as bytes already. */
+interface EventParts extends Omit<WireEvent, 'resource' | 'old'> {
+  readonly resource?: Uint8Array;
+  readonly old?: Uint8Array;
+}
+const eventPartsCodec: Codec<EventParts> = message<EventParts>({
+  resource: optional(encoded(1)),
+  eventType: int32(2),
+  old: optional(encoded(3)),
+  error: optional(text(4)),
+  bookmark: optional(bytes(5)),
+  revision: optional(int64(1000)),
+  resync: boolean(1001),
+  errorCode: text(1002),
+  errorNamespace: text(1003),
+  errorType: text(1004),
+});
+
+/** Largest event that is sent with the old value; a larger one goes without it. */
+const largestWithOld = 3_500_000;
+
+/** An Event message as bytes. `kind` is what the watch is about: markers carry a placeholder of it. */
+export function encodeEvent(event: StateEvent, kind: Kind, codec: ResourceCodec): Buffer {
+  const known = encodedEvents.get(event);
+  if (known !== undefined) return known;
+  const { bookmark, revision } = event;
+  const common = {
+    eventType: wireEventTypes.indexOf(event.type === 'kindErrored' ? 'errored' : event.type),
+    resync: event.resync ?? false,
+    errorCode: '',
+    errorNamespace: '',
+    errorType: '',
+    ...(bookmark && { bookmark: bookmark.toUint8Array() }),
+    ...(revision !== undefined && { revision }),
+  };
+  let parts: EventParts;
+  switch (event.type) {
+    case 'created':
+    case 'destroyed':
+      parts = { ...common, resource: codec.encode(event.resource) };
+      break;
+    case 'updated': {
+      const resource = codec.encode(event.resource);
+      const old = event.old && codec.encode(event.old);
+      parts = { ...common, resource, ...(old && old.length + resource.length < largestWithOld && { old }) };
+      break;
+    }
+    case 'errored':
+      parts = { ...common, error: event.error.message, errorCode: event.error.code };
+      break;
+    case 'kindErrored':
+      parts = { ...common, error: event.error.message, errorCode: event.error.code, errorNamespace: event.kind.namespace, errorType: event.kind.type };
+      break;
+    default:
+      parts = { ...common, resource: codec.encode(tombstone({ namespace: kind.namespace, type: kind.type, id: '' })) };
+  }
+  const encodedEvent = encode(eventPartsCodec, parts);
+  // A marker's placeholder depends on the watch; everything else is the same for all.
+  if (parts.resource !== undefined && event.type !== 'bootstrapped' && event.type !== 'noop') encodedEvents.set(event, encodedEvent);
+  return encodedEvent;
+}
+
+/** Events as one WatchResponse, as bytes. */
+export function encodeWatchResponse(events: readonly Uint8Array[]): Buffer {
+  const writer = new BinaryWriter();
+  for (const event of events) writer.tag(1, 2).bytes(event);
+  const response = writer.finish();
+  return Buffer.from(response.buffer, response.byteOffset, response.byteLength);
+}
+
+/** An event from its message; `undefined` for a type that is not known, which must not be taken for another. */
+export function decodeEvent(wire: WireEvent, codec: ResourceCodec): StateEvent | undefined {
+  const place = {
+    ...(wire.revision !== undefined && { revision: wire.revision }),
+    ...(wire.bookmark !== undefined && wire.bookmark.length > 0 && { bookmark: Bytes.from(wire.bookmark) }),
+    ...(wire.resync && { resync: true }),
+  };
+  switch (wireEventTypes[wire.eventType]) {
+    case 'created':
+      return { type: 'created', resource: codec.fromWire(wire.resource), ...place };
+    case 'updated':
+      return { type: 'updated', resource: codec.fromWire(wire.resource), ...(wire.old && { old: codec.fromWire(wire.old) }), ...place };
+    case 'destroyed':
+      return { type: 'destroyed', resource: codec.fromWireOrTombstone(wire.resource), ...place };
+    case 'bootstrapped':
+      return { type: 'bootstrapped', ...place };
+    case 'noop':
+      return { type: 'noop', ...place };
+    case 'errored': {
+      const error = errorOf(wire);
+      if (wire.errorType !== '') return { type: 'kindErrored', kind: { namespace: wire.errorNamespace, type: wire.errorType }, error, ...place };
+      return { type: 'errored', error, ...place };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function errorOf(wire: WireEvent): SteadystateError {
+  return new ErrorClass(wire.errorCode === '' ? 'Unavailable' : (wire.errorCode as SteadystateError['code']), wire.error ?? 'the watch failed');
+}
+

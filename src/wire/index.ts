@@ -1,0 +1,17 @@
+export type { Codec } from './codec.ts';
+export { decode, encode } from './codec.ts';
+export type * from './control-messages.ts';
+export { decodeEvent, encodeEvent, encodeWatchResponse } from './event-codec.ts';
+export type { ForeignSpec } from './foreign-spec.ts';
+export { isForeignSpec, visibleSpec } from './foreign-spec.ts';
+export type * from './messages.ts';
+export { queryFromWire, queryToWire } from './queries.ts';
+export { ResourceCodec } from './resource-codec.ts';
+export type { EncodedMethod, Method } from './services.ts';
+export { controlService, stateService } from './services.ts';
+export type { CallName, FailedCall, WireStatus } from './status.ts';
+export { fromStatus, grpcCodes, statusDetailsKey, toStatus } from './status.ts';
+export { fromTimestamp, toTimestamp } from './timestamps.ts';
+export type { YamlDocument, YamlOptions, YamlPosition } from './yaml-parse.ts';
+export { maximumYamlBytes, parseYaml, parseYamlValue, yamlError } from './yaml-parse.ts';
+export { compactYaml, stringifyYaml } from './yaml-stringify.ts';

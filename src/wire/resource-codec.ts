@@ -1,0 +1,107 @@
+import type { AnyResourceDefinition, DefinitionRegistry, Metadata, Resource, Tombstone } from '../resource/index.ts';
+import { freezeSpec, invalid, makeMetadata, assembleResource, tombstone } from '../resource/index.ts';
+import { encode } from './codec.ts';
+import { foreignKey, fromForeign, isForeignSpec } from './foreign-spec.ts';
+import type { WireMetadata, WireResource, WireSpec } from './messages.ts';
+import { resourceCodec } from './messages.ts';
+import { fromTimestamp, toTimestamp } from './timestamps.ts';
+import { parseYamlValue } from './yaml-parse.ts';
+import { compactYaml } from './yaml-stringify.ts';
+
+const noBytes = new Uint8Array();
+const emptySpec: WireSpec = { protoSpec: noBytes, yamlSpec: '' };
+
+/** Bytes of resources that were encoded before; a frozen resource is encoded once for all who ask. */
+const encodedResources = new WeakMap<object, Buffer>();
+
+/** Turns resources into messages and back, with the codecs of the definitions that are known. */
+export class ResourceCodec {
+  readonly #registry: DefinitionRegistry | undefined;
+
+  constructor(registry?: DefinitionRegistry) {
+    this.#registry = registry;
+  }
+
+  toWire(resource: Resource | Tombstone): WireResource {
+    return { metadata: metadataToWire(resource.metadata), spec: resource.spec === undefined ? emptySpec : this.#specToWire(resource.metadata.type, resource.spec) };
+  }
+
+  /** A Resource message as bytes. */
+  encode(resource: Resource | Tombstone): Buffer {
+    let bytes = encodedResources.get(resource);
+    if (bytes === undefined) {
+      bytes = encode(resourceCodec, this.toWire(resource));
+      encodedResources.set(resource, bytes);
+    }
+    return bytes;
+  }
+
+  /** A checked resource. Throws Invalid for what cannot be one. */
+  fromWire(wire: WireResource | undefined): Resource {
+    if (wire?.metadata === undefined) throw invalid([{ path: 'metadata', message: 'a resource needs metadata' }]);
+    if (wire.spec === undefined) throw invalid([{ path: 'spec', message: 'a resource needs a spec, even an empty one' }]);
+    const metadata = metadataFromWire(wire.metadata);
+    return assembleResource(metadata, this.#specFromWire(metadata, wire.spec));
+  }
+
+  /** What an event carries: a resource, or a tombstone when its spec is empty. */
+  fromWireOrTombstone(wire: WireResource | undefined): Resource | Tombstone {
+    const spec = wire?.spec;
+    if (wire?.metadata === undefined) throw invalid([{ path: 'metadata', message: 'a resource needs metadata' }]);
+    if (spec === undefined || (spec.protoSpec.length === 0 && spec.yamlSpec === '' && wire.metadata.version === 'undefined')) return tombstone(wire.metadata);
+    return this.fromWire(wire);
+  }
+
+  #specToWire(type: string, spec: unknown): WireSpec {
+    if (isForeignSpec(spec)) {
+      const { proto, yaml } = spec[foreignKey];
+      return { protoSpec: proto.toUint8Array(), yamlSpec: yaml };
+    }
+    const codec = this.#definition(type)?.codec;
+    return { protoSpec: codec?.encode(spec) ?? noBytes, yamlSpec: compactYaml(spec) };
+  }
+
+  #specFromWire(metadata: Metadata, { protoSpec, yamlSpec }: WireSpec): unknown {
+    const definition = this.#definition(metadata.type);
+    if (definition === undefined) return fromForeign(protoSpec, yamlSpec);
+    if (protoSpec.length > 0 && definition.codec !== undefined) return freezeSpec(definition.codec.decode(protoSpec), metadata);
+    if (protoSpec.length > 0 && yamlSpec === '') {
+      throw invalid([{ path: 'spec', message: `${metadata.type} has no protobuf codec here, so its YAML form is needed` }], metadata);
+    }
+    return freezeSpec(readSpec(yamlSpec), metadata);
+  }
+
+  #definition(type: string): AnyResourceDefinition | undefined {
+    return this.#registry?.get(type);
+  }
+}
+
+/** A spec from its text: JSON by the quick way where that is exact, else by the YAML reader. */
+function readSpec(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    // JSON.parse rounds numbers and drops duplicate keys silently; what it read exactly gives the same text again.
+    if (compactYaml(value) === text) return value;
+  } catch {
+    // Not JSON, or not what it seems: the YAML reader tells what is wrong.
+  }
+  return parseYamlValue(text);
+}
+
+function metadataToWire(metadata: Metadata): WireMetadata {
+  const created = toTimestamp(metadata.created);
+  const updated = toTimestamp(metadata.updated);
+  const { namespace, type, id, version, owner, phase, finalizers, labels, annotations, uid } = metadata;
+  return { namespace, type, id, version, owner, phase, finalizers, labels, annotations, uid, ...(created && { created }), ...(updated && { updated }) };
+}
+
+function metadataFromWire(wire: WireMetadata): Metadata {
+  const { namespace, type, id, version, owner, phase, finalizers, labels, annotations, uid } = wire;
+  if (phase !== 'running' && phase !== 'tearingDown') throw invalid([{ path: 'metadata.phase', message: `expected running or tearingDown, found ${JSON.stringify(phase)}` }]);
+  if (version !== 'undefined' && !isUint64(version)) throw invalid([{ path: 'metadata.version', message: `expected a decimal number or undefined, found ${JSON.stringify(version)}` }]);
+  return makeMetadata({ namespace, type, id, version, owner, phase, finalizers, labels, annotations, uid, created: fromTimestamp(wire.created), updated: fromTimestamp(wire.updated) });
+}
+
+function isUint64(text: string): boolean {
+  return /^[0-9]{1,20}$/.test(text) && BigInt(text) < 2n ** 64n;
+}
