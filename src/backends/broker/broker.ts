@@ -229,7 +229,7 @@ export class Broker implements CoreState, AsyncDisposable {
         await this.#reach(collection, revision);
         history = this.#historyOf(collection, pointer.id, collection.log.after(revision));
       } else if (options.tailEvents !== undefined) {
-        await this.#reachTail(collection);
+        await this.#reachTail(collection, Number.POSITIVE_INFINITY);
         history = this.#historyOf(collection, pointer.id, collection.log.start).slice(-options.tailEvents || Number.POSITIVE_INFINITY);
         revision = this.#revision;
       }

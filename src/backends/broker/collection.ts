@@ -1,4 +1,4 @@
-import type { Kind, Resource } from '../../resource/index.ts';
+import type { Kind, Resource, SteadystateError } from '../../resource/index.ts';
 import type { Commit } from './commit.ts';
 import { CommitLog } from './commit-log.ts';
 import type { KindWatcher } from './kind-watcher.ts';
@@ -48,8 +48,8 @@ export class Entry {
 /** A write that was accepted and waits for its sync. */
 export interface StagedWrite {
   readonly value: Resource | undefined;
-  /** Settles with the fate of the write. */
-  readonly settled: Promise<void>;
+  /** The fate of the write: `undefined` when it is durable, else why not. Never rejects. */
+  readonly settled: Promise<SteadystateError | undefined>;
 }
 
 /** All of one kind. */
@@ -129,6 +129,6 @@ export class Collection {
 
   /** Nothing is here and nobody looks. */
   get idle(): boolean {
-    return this.entries.size === 0 && this.log.size === 0 && this.kindWatchers.size === 0 && this.pointerWatchers.size === 0;
+    return this.entries.size === 0 && this.log.untouched && this.kindWatchers.size === 0 && this.pointerWatchers.size === 0;
   }
 }

@@ -24,12 +24,24 @@ export class CommitLog {
     return this.#first + this.#commits.length;
   }
 
+  /** Nothing was ever written here. */
+  get untouched(): boolean {
+    return this.#commits.length === 0 && this.#first === 0;
+  }
+
   get size(): number {
     return this.#commits.length;
   }
 
   at(place: number): Commit | undefined {
     return this.#commits[place - this.#first];
+  }
+
+  /** The revision to resume from so that the commit at `place` is the next; `undefined` at the end. */
+  before(place: number): number | undefined {
+    const next = this.at(place);
+    if (next === undefined) return undefined;
+    return this.at(place - 1)?.revision ?? this.floor;
   }
 
   append(commit: Commit): void {

@@ -16,7 +16,7 @@ export interface WatcherHost {
   readonly revision: number;
   /** Calls back in the one delivery loop. */
   wake(callback: () => void): void;
-  forget(watcher: KindWatcher): void;
+  forget(watcher: KindWatcher, collections: readonly Collection[]): void;
 }
 
 export interface KindWatcherStart {
@@ -73,12 +73,14 @@ export class KindWatcher implements EventSource {
           ? collection.log.after(start.afterRevision)
           : Math.max(collection.log.start, collection.log.end - (start.tailEvents ?? 0)),
     }));
-    this.#safe = start.bootstrapContents ? -1 : (start.afterRevision ?? revision);
+    // Where the first event to come is the next one: a tail begins before now.
+    const begin = start.afterRevision ?? this.#parts[0]?.collection.log.before(this.#parts[0].cursor) ?? revision;
+    this.#safe = start.bootstrapContents ? -1 : begin;
     if (start.bootstrapContents) {
       this.#snapshot = { lists: start.collections.map((collection) => collection.list()), list: 0, index: 0, revision, resync: false };
       this.#afterSnapshot.push(this.#marker('bootstrapped', revision));
     }
-    if (start.bootstrapBookmark) this.#afterSnapshot.push(this.#marker('noop', start.afterRevision ?? revision));
+    if (start.bootstrapBookmark) this.#afterSnapshot.push(this.#marker('noop', begin));
     for (const part of this.#parts) part.collection.kindWatchers.add(this);
   }
 
@@ -120,7 +122,10 @@ export class KindWatcher implements EventSource {
       part.collection.waiting.delete(this);
       part.collection.lagging.delete(this);
     }
-    this.#host.forget(this);
+    this.#host.forget(
+      this,
+      this.#parts.map((part) => part.collection),
+    );
     this.#release();
   }
 
@@ -170,7 +175,8 @@ export class KindWatcher implements EventSource {
         ),
       );
     }
-    const pending = new Pending(this.#host.budget, this.#query);
+    const first = this.#nextCommit();
+    const pending = new Pending(this.#host.budget, this.#query, (first?.commit.revision ?? this.#host.revision) - 1);
     for (let next = this.#nextCommit(); next !== undefined; next = this.#nextCommit()) {
       pending.add(pendingKey(next.part.collection, next.commit), next.commit);
       next.part.cursor++;

@@ -25,12 +25,15 @@ export class Pending {
   readonly #entries = new Map<string, PendingEntry>();
   readonly #budget: PendingBudget;
   readonly #query: CompiledQuery | undefined;
+  /** Everything at or below this revision was delivered. */
+  readonly #since: number;
   /** Above the store's limit live values are not kept: they come from a snapshot, and only what went is remembered. */
   #snapshotNeeded = false;
 
-  constructor(budget: PendingBudget, query: CompiledQuery | undefined) {
+  constructor(budget: PendingBudget, query: CompiledQuery | undefined, since: number) {
     this.#budget = budget;
     this.#query = query;
+    this.#since = since;
   }
 
   get size(): number {
@@ -54,19 +57,28 @@ export class Pending {
     }
     // Nothing delivered and nothing there: nothing to tell.
     if (base === undefined && latest === undefined) return;
-    if (this.#budget.count >= this.#budget.limit) this.#overflow();
-    if (this.#snapshotNeeded && base === undefined) return;
-    this.#entries.set(key, { base, latest, revision: commit.revision });
+    if (!this.#snapshotNeeded && this.#budget.count >= this.#budget.limit) this.#overflow();
+    if (!this.#snapshotNeeded) this.#keep(key, { base, latest, revision: commit.revision });
+    else if (known !== undefined && known.latest === undefined) this.#keep(key, known);
+    // What came after the last delivery is told by the snapshot, or never was there: churn must not pile up.
+    else if (latest === undefined && !(Number(base?.metadata.uid) > this.#since)) this.#keep(key, { base, latest, revision: commit.revision });
+  }
+
+  #keep(key: string, entry: PendingEntry): void {
+    this.#entries.set(key, entry);
     this.#budget.count++;
   }
 
-  /** Drops what a snapshot will tell: everything that is live now. */
+  /** From here on only what went is remembered, at most what was there at the last delivery: a snapshot tells what lives. */
   #overflow(): void {
     this.#snapshotNeeded = true;
     for (const [key, entry] of this.#entries) {
-      if (entry.latest === undefined || entry.base === undefined) continue;
-      this.#entries.delete(key);
-      this.#budget.count--;
+      const { base, latest } = entry;
+      if (base !== undefined && latest?.metadata.uid !== base.metadata.uid) entry.latest = undefined;
+      else {
+        this.#entries.delete(key);
+        this.#budget.count--;
+      }
     }
   }
 

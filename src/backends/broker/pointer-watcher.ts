@@ -8,6 +8,8 @@ import { Pending } from './pending.ts';
 
 /** Most commits of one id that wait for a reader before they are merged. */
 const queueLimit = 128;
+/** A watcher of one id holds one entry at most: no common cap is needed. */
+const unlimited = { count: 0, limit: Number.POSITIVE_INFINITY };
 
 export interface PointerWatcherStart {
   readonly pointer: Pointer;
@@ -21,7 +23,7 @@ export interface PointerWatcherStart {
 
 /** A watch of one resource. */
 export class PointerWatcher implements EventSource {
-  readonly #host: Pick<WatcherHost, 'bookmarks' | 'budget' | 'wake'>;
+  readonly #host: Pick<WatcherHost, 'bookmarks' | 'wake'>;
   readonly #collection: Collection;
   readonly #id: string;
   readonly #strict: boolean;
@@ -35,7 +37,7 @@ export class PointerWatcher implements EventSource {
   ended = false;
 
   constructor(
-    host: Pick<WatcherHost, 'bookmarks' | 'budget' | 'wake'>,
+    host: Pick<WatcherHost, 'bookmarks' | 'wake'>,
     collection: Collection,
     start: PointerWatcherStart,
     forget: () => void,
@@ -66,7 +68,7 @@ export class PointerWatcher implements EventSource {
       this.#queue = [];
       this.fail(new SteadystateError('Gone', `a strict watch of ${this.#id} fell too far behind; read it again and watch from there`));
     } else {
-      this.#pending ??= new Pending(this.#host.budget, undefined);
+      this.#pending ??= new Pending(unlimited, undefined, 0);
       for (const earlier of this.#queue) this.#pending.add(this.#id, earlier);
       this.#queue = [];
       this.#pending.add(this.#id, commit);
