@@ -16,16 +16,17 @@ export function nodeClock(open: OpenCounter): Clock {
     const tracked = open.track('timer');
     const end = performance.now() + Math.max(0, delayMs);
     let timer: NodeJS.Timeout;
+    // Node counts in whole milliseconds of its own: it may call a little early, and then goes round once more.
     const arm = (): void => {
       const left = end - performance.now();
-      if (left > longestTimerMs) timer = setTimeout(arm, longestTimerMs);
-      else timer = setTimeout(fire, Math.max(0, left));
+      if (left <= 0) fire();
+      else timer = setTimeout(arm, Math.min(Math.ceil(left), longestTimerMs));
     };
     const fire = (): void => {
       tracked[Symbol.dispose]();
       callback();
     };
-    arm();
+    timer = setTimeout(arm, Math.min(Math.max(0, Math.ceil(delayMs)), longestTimerMs));
     return {
       [Symbol.dispose]: () => {
         clearTimeout(timer);

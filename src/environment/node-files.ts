@@ -31,7 +31,7 @@ export function nodeFiles(open: OpenCounter): FilePort {
       await fs.mkdir(path, { recursive: true, ...(options?.mode !== undefined && { mode: options.mode }) });
     },
     async writeTemporary(path, content, { mode }) {
-      const temporary = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomBytes(6).toString('hex')}.tmp`);
+      const temporary = join(dirname(path), `.${basename(path).slice(0, 40)}.${randomBytes(6).toString('hex')}.tmp`);
       const handle = await fs.open(temporary, 'wx', mode);
       try {
         // The umask may have taken bits away.

@@ -48,10 +48,8 @@ async function readStat(pid: number): Promise<ProcessRow | undefined> {
 
 /** `ps`, for machines without `/proc`: start times to the second. */
 export const psProcessTable: ProcessTable = {
-  async bootId() {
-    const { stdout } = await runFile('sysctl', ['-n', 'kern.boottime']);
-    return /sec = ([0-9]+)/.exec(stdout)?.[1] ?? stdout.trim();
-  },
+  // The time of the boot would change when somebody sets the clock; the session's id does not.
+  bootId: async () => (await runFile('sysctl', ['-n', 'kern.bootsessionuuid'])).stdout.trim(),
   row: async (pid) => (await ps(['-p', String(pid)]))[0],
   rows: () => ps(['-A']),
 };

@@ -5,6 +5,8 @@ export interface ManualEnvironment extends Environment {
   readonly metrics: MemoryMetrics;
   /** Moves the clocks on and fires what is due, in order of time, equal times first come first served. Lets promises settle in between. */
   advance(ms: number): Promise<void>;
+  /** Fires timers until none is armed. Rejects after `limitMs` of its time: something goes on for ever. @default 3_600_000 */
+  runUntilIdle(limitMs?: number): Promise<void>;
   /** Lets promises settle without moving the clock. */
   settle(): Promise<void>;
   /** Milliseconds until the next timer; `undefined`: none is armed. */
@@ -52,6 +54,20 @@ export function manualEnvironment(
   const settle = async (): Promise<void> => {
     for (let turn = 0; turn < 20; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
   };
+  const advance = async (ms: number): Promise<void> => {
+    const end = elapsed + ms;
+    await settle();
+    for (let timer = next(); timer !== undefined && timer.at <= end; timer = next()) {
+      wall += timer.at - elapsed;
+      elapsed = timer.at;
+      timers.delete(timer);
+      timer.tracked[Symbol.dispose]();
+      timer.callback();
+      await settle();
+    }
+    wall += end - elapsed;
+    elapsed = end;
+  };
   return {
     now: () => wall,
     timestamp: () => new Date(wall).toISOString(),
@@ -73,19 +89,14 @@ export function manualEnvironment(
     ...options,
     metrics: options.metrics instanceof MemoryMetrics ? options.metrics : new MemoryMetrics(),
     settle,
-    async advance(ms) {
-      const end = elapsed + ms;
+    advance,
+    async runUntilIdle(limitMs = 3_600_000) {
+      const end = elapsed + limitMs;
       await settle();
-      for (let timer = next(); timer !== undefined && timer.at <= end; timer = next()) {
-        wall += timer.at - elapsed;
-        elapsed = timer.at;
-        timers.delete(timer);
-        timer.tracked[Symbol.dispose]();
-        timer.callback();
-        await settle();
+      for (let timer = next(); timer !== undefined; timer = next()) {
+        if (timer.at > end) throw new Error(`timers are armed still after ${limitMs} ms`);
+        await advance(timer.at - elapsed);
       }
-      wall += end - elapsed;
-      elapsed = end;
     },
     get nextTimerMs() {
       const timer = next();
