@@ -30,9 +30,10 @@ export const rooms = {
     knows: ['backends/broker', 'wire'],
     packages: ['@photostructure/sqlite'],
     // The driver, what runs in its thread, and the thread's other end.
-    ambient: ['driver', 'store-file', 'store-worker', 'writer-worker'].map((name) => `src/backends/sqlite/${name}.ts`),
+    ambient: ['driver', 'side-file', 'store-file', 'store-worker', 'writer-worker'].map((name) => `src/backends/sqlite/${name}.ts`),
   },
-  'backends/remote': { knows: ['wire'], packages: ['@grpc/grpc-js'] },
+  // gRPC tells deadlines by the wall clock.
+  'backends/remote': { knows: ['wire'], packages: ['@grpc/grpc-js'], ambient: ['src/backends/remote/calls.ts'] },
   runtime: { knows: ['state', 'queue'] },
   workload: { knows: ['environment', 'resource', 'queue'] },
   'workload/embedded': { partOf: 'workload', knows: ['runtime'] },
@@ -84,6 +85,7 @@ export const pureModules = [
   'node:string_decoder',
   'node:url',
   'node:util',
+  'node:zlib',
 ];
 
 /** Of node:crypto, what has no chance in it: every room may import these names. */
