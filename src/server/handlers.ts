@@ -136,7 +136,8 @@ export function streaming<Request>(
     handle(call, aborter.signal)
       .then(
         () => call.end(),
-        (error: unknown) => call.destroy(Object.assign(new Error('call failed'), grpcError(error, name))),
+        // grpc-js makes the status of what is emitted here; destroying the stream would only reset it.
+        (error: unknown) => void call.emit('error', Object.assign(new Error('call failed'), grpcError(error, name))),
       )
       .finally(() => stopping?.removeEventListener('abort', stop));
   };
