@@ -212,9 +212,11 @@ class FileKeeper {
   /** What a crash between writing and renaming left. */
   async #removeTemporaries(path: string): Promise<void> {
     const folder = posix.dirname(path);
-    const start = `.${posix.basename(path).slice(0, 100)}.`;
+    const base = posix.basename(path);
     for (const name of (await this.#files.list(folder)) ?? []) {
-      if (name.startsWith(start) && /^[0-9a-f]{12}\.tmp$/.test(name.slice(start.length)))
+      // As `writeTemporary` names them; a long name is cut there.
+      const start = /^\.(.+)\.[0-9a-f]{12}\.tmp$/.exec(name)?.[1];
+      if (start !== undefined && (start === base || (start.length >= 30 && base.startsWith(start))))
         await this.#files.remove(posix.join(folder, name));
     }
   }

@@ -24,7 +24,7 @@ export interface HostOperatorOptions {
    * next one. A killed operator always leaves them. @default 'stop'
    */
   readonly onShutdown?: 'stop' | 'leave';
-  /** How often files and folders are looked at although no watch told anything, milliseconds. @default 10_000 */
+  /** How often files, folders and the length of outputs are looked at although nothing told of a change, milliseconds. @default 10_000 */
   readonly pollMs?: number;
   /** An output longer than this is copied away and cut, bytes. @default 10 MiB */
   readonly maxOutputBytes?: number;
@@ -75,6 +75,7 @@ export function hostOperator(options: HostOperatorOptions): HostOperator {
           environment,
           namespaces,
           onShutdown: options.onShutdown ?? 'stop',
+          rotateEveryMs: pollMs / 2,
           output: { maxBytes: options.maxOutputBytes ?? 10 * 1024 * 1024, keep: options.keptOutputs ?? 3 },
         }),
       );

@@ -10,10 +10,9 @@ export interface ProcessControllerOptions {
   /** Whether processes end with this program, or go on and are adopted by the next one. */
   readonly onShutdown: 'stop' | 'leave';
   readonly output: RotationOptions;
+  /** How often outputs are looked at for their length, milliseconds. */
+  readonly rotateEveryMs: number;
 }
-
-/** How often outputs are looked at for their length. */
-const rotateEveryMs = 5_000;
 
 /** Keeps declared processes running. */
 export function processController(options: ProcessControllerOptions): QueueController {
@@ -28,7 +27,7 @@ export function processController(options: ProcessControllerOptions): QueueContr
     async run(context) {
       keeper.start(context.wake);
       for (;;) {
-        await options.environment.sleep(rotateEveryMs, context.signal);
+        await options.environment.sleep(options.rotateEveryMs, context.signal);
         await keeper.rotateOutputs(context.log);
       }
     },
