@@ -142,9 +142,9 @@ export class Broker implements CoreState, AsyncDisposable {
     return this.#revision;
   }
 
-  /** Puts in a resource that was read from disk, before the first call. */
-  load(kind: Kind, id: string, encoded: EncodedResource): void {
-    this.#claim(kind).load(id, encoded);
+  /** Puts in a resource that was read from disk, before the first call. `false` when it is there already. */
+  load(kind: Kind, id: string, encoded: EncodedResource): boolean {
+    return this.#claim(kind).load(id, encoded);
   }
 
   get<Spec>(pointer: Pointer<Spec>, options?: ReadOptions): Promise<Resource<Spec>> {

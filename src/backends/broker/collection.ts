@@ -94,11 +94,13 @@ export class Collection {
     return entry;
   }
 
-  /** Puts in what was read from disk. */
-  load(id: string, encoded: EncodedResource): void {
+  /** Puts in what was read from disk. `false` when the id is taken. */
+  load(id: string, encoded: EncodedResource): boolean {
+    if (this.entries.has(id)) return false;
     const entry = new Entry(id, undefined, encoded);
     this.entries.set(id, entry);
     this.ordered.add(entry);
+    return true;
   }
 
   /** Moves the served value. */

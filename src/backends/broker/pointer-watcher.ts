@@ -36,12 +36,7 @@ export class PointerWatcher implements EventSource {
   readonly #forget: () => void;
   ended = false;
 
-  constructor(
-    host: Pick<WatcherHost, 'bookmarks' | 'wake'>,
-    collection: Collection,
-    start: PointerWatcherStart,
-    forget: () => void,
-  ) {
+  constructor(host: Pick<WatcherHost, 'bookmarks' | 'wake'>, collection: Collection, start: PointerWatcherStart, forget: () => void) {
     this.#host = host;
     this.#collection = collection;
     this.#id = start.pointer.id;

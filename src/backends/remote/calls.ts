@@ -75,9 +75,16 @@ export class Calls {
   /** The error of the family that a status stands for. */
   error(error: ServiceError, { call, pointer }: CallContext): SteadystateError {
     const details = error.metadata?.get(statusDetailsKey)[0];
-    const notConnected = error.code === grpcCodes.unavailable && details === undefined && /No connection established|ECONNREFUSED|ENOENT|Name resolution/i.test(error.details);
-    if (notConnected) return unavailable(`no server answers at ${this.#address}: ${error.details}; start one, or name another store`, error);
-    const read = fromStatus({ code: error.code, message: error.details, details: Buffer.isBuffer(details) ? details : undefined }, { call, sent: true, ...(pointer && { pointer }) });
+    const notConnected =
+      error.code === grpcCodes.unavailable &&
+      details === undefined &&
+      /No connection established|ECONNREFUSED|ENOENT|Name resolution/i.test(error.details);
+    if (notConnected)
+      return unavailable(`no server answers at ${this.#address}: ${error.details}; start one, or name another store`, error);
+    const read = fromStatus(
+      { code: error.code, message: error.details, details: Buffer.isBuffer(details) ? details : undefined },
+      { call, sent: true, ...(pointer && { pointer }) },
+    );
     return new ErrorClass(read.code, read.message, {
       cause: error,
       issues: read.issues,

@@ -23,10 +23,15 @@ export class ControlClient {
   }
 
   /** Checks a bundle by the server's definitions; the resources as they would be stored when nothing is wrong. */
-  async validate(resources: readonly Resource[]): Promise<{ readonly problems: readonly BundleProblem[]; readonly resources: readonly Resource[] }> {
+  async validate(
+    resources: readonly Resource[],
+  ): Promise<{ readonly problems: readonly BundleProblem[]; readonly resources: readonly Resource[] }> {
     const request = { resource: resources.map((resource): WireResource => this.#codec.toWire(resource)) };
     const answer = await this.#calls.unary(controlService.validate, request, context);
-    return { problems: answer.problem.map(({ index, path, message }) => ({ index, path, message })), resources: answer.resource.map((wire) => this.#codec.fromWire(wire)) };
+    return {
+      problems: answer.problem.map(({ index, path, message }) => ({ index, path, message })),
+      resources: answer.resource.map((wire) => this.#codec.fromWire(wire)),
+    };
   }
 
   /** `undefined`: the type cannot tell, or the resource does not exist (then `version` is empty). */
@@ -34,7 +39,10 @@ export class ControlClient {
     const { namespace, type, id } = pointer;
     const answer = await this.#calls.unary(controlService.readiness, { namespace, type, id }, context);
     if (answer.known === '') return undefined;
-    return { readiness: { status: answer.status as Readiness['status'], reason: answer.reason, message: answer.message }, version: answer.version };
+    return {
+      readiness: { status: answer.status as Readiness['status'], reason: answer.reason, message: answer.message },
+      version: answer.version,
+    };
   }
 
   async notes(pointer: Pointer): Promise<readonly ControllerNote[]> {

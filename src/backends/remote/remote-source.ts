@@ -110,7 +110,9 @@ export class RemoteSource implements EventSource {
     try {
       events = this.#options.decode(response);
     } catch (error) {
-      return this.#fail(findError(error) ?? new SteadystateError('Corrupt', 'the server sent an event that cannot be read', { cause: error }));
+      return this.#fail(
+        findError(error) ?? new SteadystateError('Corrupt', 'the server sent an event that cannot be read', { cause: error }),
+      );
     }
     for (const event of events) {
       if (event.bookmark !== undefined) this.#bookmark = event.bookmark;

@@ -38,7 +38,13 @@ export interface RemoteState extends CoreState, AsyncDisposable {
   readonly control: ControlClient | undefined;
 }
 
-const noCapabilities: Capabilities = { globalRevision: false, incarnations: false, multiKindWatch: false, tailEvents: true, durableBookmarks: false };
+const noCapabilities: Capabilities = {
+  globalRevision: false,
+  incarnations: false,
+  multiKindWatch: false,
+  tailEvents: true,
+  durableBookmarks: false,
+};
 
 /** Connects to a server. Rejects with Unavailable when nobody answers. */
 export async function openRemoteState(options: RemoteStateOptions): Promise<RemoteState> {
@@ -84,13 +90,25 @@ class RemoteCore implements RemoteState {
     this.#codec = new ResourceCodec(options.registry);
     this.#close = close;
     this.control = info && new ControlClient(calls, info, this.#codec);
-    this.capabilities = info === undefined ? noCapabilities : (Object.fromEntries(Object.keys(noCapabilities).map((name) => [name, info.capabilities.includes(name)])) as unknown as Capabilities);
+    this.capabilities =
+      info === undefined
+        ? noCapabilities
+        : (Object.fromEntries(
+            Object.keys(noCapabilities).map((name) => [name, info.capabilities.includes(name)]),
+          ) as unknown as Capabilities);
   }
 
   async get<Spec>(pointer: Pointer<Spec>, options: ReadOptions = {}): Promise<Resource<Spec>> {
     this.#refuse(options.signal);
     checkPointer(pointer);
-    return this.#answer(await this.#calls.unary(stateService.get, bare(pointer), { call: 'get', pointer: bare(pointer), signal: options.signal, deadlineMs: defaultDeadlineMs }));
+    return this.#answer(
+      await this.#calls.unary(stateService.get, bare(pointer), {
+        call: 'get',
+        pointer: bare(pointer),
+        signal: options.signal,
+        deadlineMs: defaultDeadlineMs,
+      }),
+    );
   }
 
   async list<Spec>(kind: TypedKind<Spec>, options: ListOptions = {}): Promise<ResourceList<Spec>> {
@@ -115,7 +133,14 @@ class RemoteCore implements RemoteState {
     this.#refuse(options.signal);
     const resource = makeResource(input);
     const request = { resource: this.#codec.toWire(resource), options: { owner: options.owner ?? '' } };
-    return this.#answer(await this.#calls.unary(stateService.create, request, { call: 'create', pointer: bare(resource.metadata), signal: options.signal, deadlineMs: defaultDeadlineMs }));
+    return this.#answer(
+      await this.#calls.unary(stateService.create, request, {
+        call: 'create',
+        pointer: bare(resource.metadata),
+        signal: options.signal,
+        deadlineMs: defaultDeadlineMs,
+      }),
+    );
   }
 
   async update<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: UpdateOptions = {}): Promise<Resource<Spec>> {
@@ -129,7 +154,14 @@ class RemoteCore implements RemoteState {
       newResource: { ...wire, metadata: { ...(wire.metadata as NonNullable<typeof wire.metadata>), version } },
       options: { owner: options.owner ?? '', ...(expectedPhase !== 'any' && { expectedPhase }) },
     };
-    return this.#answer(await this.#calls.unary(stateService.update, request, { call: 'update', pointer: bare(resource.metadata), signal: options.signal, deadlineMs: defaultDeadlineMs }));
+    return this.#answer(
+      await this.#calls.unary(stateService.update, request, {
+        call: 'update',
+        pointer: bare(resource.metadata),
+        signal: options.signal,
+        deadlineMs: defaultDeadlineMs,
+      }),
+    );
   }
 
   async destroy(pointer: Pointer, options: DestroyOptions = {}): Promise<void> {
@@ -138,8 +170,12 @@ class RemoteCore implements RemoteState {
     const context = { call: 'destroy' as const, pointer: bare(pointer), signal: options.signal, deadlineMs: defaultDeadlineMs };
     const owner = options.owner ?? '';
     if (options.uid === undefined) await this.#calls.unary(stateService.destroy, { ...bare(pointer), options: { owner } }, context);
-    else if (this.control !== undefined) await this.#calls.unary(controlService.destroyIncarnation, { ...bare(pointer), owner, uid: options.uid }, context);
-    else throw new SteadystateError('Unsupported', 'this server cannot destroy one incarnation only: it does not tell incarnations apart', { pointer: bare(pointer) });
+    else if (this.control !== undefined)
+      await this.#calls.unary(controlService.destroyIncarnation, { ...bare(pointer), owner, uid: options.uid }, context);
+    else
+      throw new SteadystateError('Unsupported', 'this server cannot destroy one incarnation only: it does not tell incarnations apart', {
+        pointer: bare(pointer),
+      });
   }
 
   async teardown(pointer: Pointer, options: TeardownOptions = {}): Promise<boolean> {
@@ -148,7 +184,14 @@ class RemoteCore implements RemoteState {
     if (!this.#noTeardown) {
       try {
         const request = { ...bare(pointer), options: { owner: options.owner ?? '' } };
-        return (await this.#calls.unary(stateService.teardown, request, { call: 'teardown', pointer: bare(pointer), signal: options.signal, deadlineMs: defaultDeadlineMs })).destroyReady;
+        return (
+          await this.#calls.unary(stateService.teardown, request, {
+            call: 'teardown',
+            pointer: bare(pointer),
+            signal: options.signal,
+            deadlineMs: defaultDeadlineMs,
+          })
+        ).destroyReady;
       } catch (error) {
         if (!isUnsupportedError(error)) throw error;
         this.#noTeardown = true;
@@ -161,7 +204,9 @@ class RemoteCore implements RemoteState {
     this.#refuse(options.signal);
     checkPointer(pointer);
     const { namespace, type, id } = pointer;
-    const source = await this.#source(options, false, (wire) => this.#calls.stream(stateService.watch, { namespace, type, id, options: wire, apiVersion: 1 }));
+    const source = await this.#source(options, false, (wire) =>
+      this.#calls.stream(stateService.watch, { namespace, type, id, options: wire, apiVersion: 1 }),
+    );
     return createWatch<Spec>(source, { environment: this.#environment, signal: options.signal });
   }
 
@@ -175,7 +220,8 @@ class RemoteCore implements RemoteState {
 
   async watchKinds(kinds: readonly Kind[], options: WatchKindOptions = {}): Promise<AggregatedWatch> {
     this.#refuse(options.signal);
-    if (this.control === undefined) throw new SteadystateError('Unsupported', 'this server cannot watch several kinds in one order; watch each kind');
+    if (this.control === undefined)
+      throw new SteadystateError('Unsupported', 'this server cannot watch several kinds in one order; watch each kind');
     const kind = kinds.map(({ namespace, type }) => ({ namespace, type }));
     const source = await this.#source(options, true, (wire) => this.#calls.stream(controlService.watchKinds, { kind, options: wire }));
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
@@ -192,7 +238,11 @@ class RemoteCore implements RemoteState {
     return this.#source(options, true, (wire) => this.#calls.stream(stateService.watch, { namespace, type, options: wire, apiVersion: 1 }));
   }
 
-  async #source(options: WatchKindOptions, bookmarks: boolean, open: (wire: WireWatchOptions) => ReturnType<Calls['stream']>): Promise<EventSource> {
+  async #source(
+    options: WatchKindOptions,
+    bookmarks: boolean,
+    open: (wire: WireWatchOptions) => ReturnType<Calls['stream']>,
+  ): Promise<EventSource> {
     // A bookmark at the start makes every watch of a kind resumable from its first moment.
     const asked = options.bootstrapBookmark === true || options.startFromBookmark !== undefined || options.bootstrapContents === true;
     const base = watchOptions(options);
@@ -206,7 +256,8 @@ class RemoteCore implements RemoteState {
             : { ...base, bootstrapContents: false, bootstrapBookmark: false, tailEvents: 0, startFromBookmark: bookmark.toUint8Array() };
         return open(wire) as never;
       },
-      decode: (response: WatchResponse) => response.event.map((event) => decodeEvent(event, this.#codec)).filter((event) => event !== undefined),
+      decode: (response: WatchResponse) =>
+        response.event.map((event) => decodeEvent(event, this.#codec)).filter((event) => event !== undefined),
       readError: (error: ServiceError) => this.#calls.error(error, { call: 'watch' }),
     });
     await source.connect();

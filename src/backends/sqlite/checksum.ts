@@ -1,33 +1,32 @@
-const table = new Int32Array(256);
-for (let byte = 0; byte < 256; byte++) {
-  let value = byte;
-  for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
-  table[byte] = value;
+import { crc32 } from 'node:zlib';
+import type { Kind } from '../../resource/index.ts';
+
+/** Starts the checksums of a kind's rows: a row moved to another kind is seen. */
+export function kindSeed(kind: Kind): number {
+  return crc32(`${kind.type}\u0000${kind.namespace}\u0000`);
 }
 
-/** CRC-32 (IEEE 802.3) of bytes. */
-export function crc32(bytes: Uint8Array): number {
-  let crc = -1;
-  for (let index = 0; index < bytes.length; index++) crc = (table[(crc ^ (bytes[index] as number)) & 0xff] as number) ^ (crc >>> 8);
-  return (crc ^ -1) >>> 0;
+/** Checksum of one stored resource; its place goes in too, so that swapped rows are seen. */
+export function resourceChecksum(seed: number, uid: number, version: number, id: string | Uint8Array, record: string | Uint8Array): number {
+  return crc32(record, crc32(id, crc32(`${uid}/${version}/`, seed)));
 }
 
-/** Text as bytes with its checksum in front; the key of the row goes into the checksum, so that swapped rows are seen. */
-export function seal(key: string, text: string): Uint8Array {
-  const keyLength = Buffer.byteLength(key);
-  const sealed = Buffer.allocUnsafe(4 + Buffer.byteLength(text));
-  sealed.write(text, 4);
-  const covered = Buffer.allocUnsafe(keyLength + sealed.length - 4);
-  covered.write(key, 0);
-  sealed.copy(covered, keyLength, 4);
-  sealed.writeUInt32BE(crc32(covered), 0);
-  return sealed;
+/** Checksum of one row of the event log; the value before has its own. */
+export function eventChecksum(
+  seed: number,
+  event: { readonly revision: number; readonly uid: number; readonly id: string; readonly change: number; readonly at: number },
+  oldVersion: number | null,
+): number {
+  return crc32(`${event.revision}/${event.uid}/${event.change}/${event.at}/${oldVersion ?? '-'}/${event.id}`, seed);
 }
 
-/** The text again; `undefined` when it was damaged or belongs to another key. */
-export function unseal(key: string, sealed: Uint8Array): string | undefined {
-  if (sealed.length < 4) return undefined;
-  const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
-  if (crc32(Buffer.concat([Buffer.from(key), bytes.subarray(4)])) !== bytes.readUInt32BE(0)) return undefined;
-  return bytes.toString('utf8', 4);
+/** Text with its checksum in front. */
+export function seal(text: string): string {
+  return `${crc32(text).toString(16).padStart(8, '0')} ${text}`;
+}
+
+/** The text again; `undefined` when it was damaged. */
+export function unseal(sealed: string): string | undefined {
+  const text = sealed.slice(9);
+  return seal(text) === sealed ? text : undefined;
 }

@@ -12,6 +12,8 @@ export interface Statement {
   get(...parameters: readonly SqlValue[]): Record<string, SqlValue> | undefined;
   all(...parameters: readonly SqlValue[]): readonly Record<string, SqlValue>[];
   iterate(...parameters: readonly SqlValue[]): Iterable<Record<string, SqlValue>>;
+  /** Rows come as arrays instead. */
+  setReturnArrays(enabled: boolean): void;
 }
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
@@ -38,4 +40,5 @@ export const sqliteIoError = 10;
 export const sqliteCorrupt = 11;
 export const sqliteFull = 13;
 export const sqliteCantOpen = 14;
+export const sqliteMismatch = 20;
 export const sqliteNotADatabase = 26;

@@ -5,6 +5,10 @@ export interface WriteMessage {
   readonly kind: Kind;
   readonly id: string;
   readonly revision: number;
+  /** The incarnation: the revision of its create. */
+  readonly uid: number;
+  /** Version of the value before; `null`: created. */
+  readonly oldVersion: number | null;
   /** `null`: destroyed. */
   readonly record: string | null;
 }
@@ -16,6 +20,7 @@ export interface OpenRequest {
   readonly holder: string;
   readonly newStoreId: string;
   readonly historyLimit: number;
+  readonly historyAgeMs: number | undefined;
   /** Largest size of the file in pages; for tests of a full disk. */
   readonly maxPages: number | undefined;
 }
@@ -30,36 +35,44 @@ export interface CommitAnswer {
   readonly historyFloor: number;
 }
 
-/** A row as it comes from the worker: still text. */
-export interface StoredRow {
-  readonly kind: Kind;
-  readonly id: string;
+/** Some resources as they come from the worker, all in one buffer (see `packed-rows.ts`). */
+export interface RowsMessage {
+  readonly type: 'rows';
+  readonly kinds: readonly (readonly [number: number, kind: Kind])[];
+  readonly bytes: Uint8Array;
+}
+
+/** One value, still encoded. */
+export interface StoredValue {
+  readonly version: number;
   readonly record: string;
 }
 
 export interface HistoryRow {
   readonly revision: number;
+  readonly uid: number;
   readonly id: string;
-  readonly record: string | null;
-  readonly old: string | null;
+  readonly value: StoredValue | undefined;
+  readonly old: StoredValue | undefined;
 }
 
 export type WorkerRequest =
   | OpenRequest
   /** Streams all resources as `rows` messages. */
   | { readonly call: 'load' }
-  | { readonly call: 'commit'; readonly writes: readonly WriteMessage[] }
+  /** `at`: the wall clock, milliseconds. */
+  | { readonly call: 'commit'; readonly at: number; readonly writes: readonly WriteMessage[] }
   | { readonly call: 'history'; readonly kind: Kind; readonly after: number; readonly upTo: number }
   | { readonly call: 'close' };
 
 export type WorkerMessage =
-  | { readonly type: 'rows'; readonly rows: readonly StoredRow[] }
+  | RowsMessage
   | { readonly type: 'answer'; readonly sequence: number; readonly value: unknown }
   | { readonly type: 'failure'; readonly sequence: number; readonly failure: WorkerFailure };
 
 /** An error of the worker; made into one of the family on the other side. */
 export interface WorkerFailure {
-  readonly code: 'Locked' | 'NoSpace' | 'Corrupt' | 'Unavailable' | 'Unsupported';
+  readonly code: 'Locked' | 'NoSpace' | 'Corrupt' | 'Unavailable' | 'Ambiguous' | 'Unsupported';
   readonly message: string;
   readonly holder?: string;
 }

@@ -1,33 +1,34 @@
 import type { Kind, Metadata, Resource } from '../../resource/index.ts';
 import { assembleMetadata, assembleResource, Bytes, freezeSpec } from '../../resource/index.ts';
 
-/** Text of one stored resource: the changing half of its metadata as a list, then its spec. */
+/** What the row of a record knows of it. */
+export interface RecordPlace {
+  readonly kind: Kind;
+  readonly id: string;
+  readonly uid: number;
+  readonly version: number;
+}
+
+/** Text of one stored resource: what its row does not say of the metadata, as a list, then its spec. */
 export function encodeRecord({ metadata, spec }: Resource): string {
-  const { version, uid, phase, owner, finalizers, labels, annotations, created, updated } = metadata;
-  const head = [version, uid, phase === 'running' ? 0 : 1, owner, finalizers, labels, annotations, created, updated];
+  const { phase, owner, finalizers, labels, annotations, created, updated } = metadata;
+  const head = [phase === 'running' ? 0 : 1, owner, finalizers, labels, annotations, created, updated];
   return JSON.stringify([head, isPlainJson(spec) ? spec : toTagged(spec)]);
 }
 
 /** The resource of a record. Throws when the text is not one. */
-export function decodeRecord(kind: Kind, id: string, text: string): Resource {
-  const [head, spec] = JSON.parse(text) as [readonly unknown[], unknown];
-  const [version, uid, phase, owner, finalizers, labels, annotations, created, updated] = head as [
-    string,
-    string,
-    number,
-    string,
-    readonly string[],
-    Metadata['labels'],
-    Metadata['annotations'],
-    string,
-    string,
+export function decodeRecord({ kind, id, uid, version }: RecordPlace, text: string): Resource {
+  const [head, spec] = JSON.parse(text) as [
+    [number, string, readonly string[], Metadata['labels'], Metadata['annotations'], string, string],
+    unknown,
   ];
+  const [phase, owner, finalizers, labels, annotations, created, updated] = head;
   const metadata = assembleMetadata({
     namespace: kind.namespace,
     type: kind.type,
     id,
-    version,
-    uid,
+    version: String(version),
+    uid: String(uid),
     phase: phase === 0 ? 'running' : 'tearingDown',
     owner,
     finalizers: Object.freeze(finalizers),

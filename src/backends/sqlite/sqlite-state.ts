@@ -1,10 +1,13 @@
 import type { Environment } from '../../environment/index.ts';
-import type { Kind } from '../../resource/index.ts';
+import type { Kind, Resource } from '../../resource/index.ts';
 import { SteadystateError } from '../../resource/index.ts';
 import type { CoreState } from '../../state/index.ts';
-import type { CommitRecord, Committer } from '../broker/index.ts';
+import type { CommitRecord, Committer, EncodedResource } from '../broker/index.ts';
 import { Broker, Commit } from '../broker/index.ts';
-import type { CommitAnswer, HistoryRow, OpenAnswer } from './protocol.ts';
+import type { UnpackedRow } from './packed-rows.ts';
+import { unpackRows } from './packed-rows.ts';
+import type { CommitAnswer, HistoryRow, OpenAnswer, RowsMessage, StoredValue, WriteMessage } from './protocol.ts';
+import type { RecordPlace } from './record-codec.ts';
 import { decodeRecord, encodeRecord } from './record-codec.ts';
 import { StoreWorker, thisProgram } from './store-worker.ts';
 
@@ -12,8 +15,10 @@ export interface SqliteStateOptions {
   /** Path of the file; made when it is missing, its folder is not. */
   readonly file: string;
   readonly environment: Environment;
-  /** Events that are kept for bookmarks over restarts, about. @default 100_000 */
+  /** Events that are kept on disk for bookmarks, about. @default 100_000 */
   readonly historyLimit?: number;
+  /** Events older than this are dropped from the disk, milliseconds. @default no limit */
+  readonly historyAgeMs?: number;
   /** Commits of a kind that are kept in memory at least. @default 4096 */
   readonly historySize?: number;
   /** @default 1_000_000 */
@@ -47,9 +52,10 @@ export async function openSqliteState(options: SqliteStateOptions): Promise<Sqli
       holder: `${thisProgram()} since ${environment.timestamp()}`,
       newStoreId: environment.id(),
       historyLimit: options.historyLimit ?? 100_000,
+      historyAgeMs: options.historyAgeMs,
       maxPages: options.maxPages,
     });
-    const committer = new WorkerCommitter(worker, file, opened.historyFloor);
+    const committer = new WorkerCommitter(environment, worker, file, opened.historyFloor);
     const broker = new Broker({
       environment,
       committer,
@@ -60,9 +66,7 @@ export async function openSqliteState(options: SqliteStateOptions): Promise<Sqli
       ...(options.pendingLimit !== undefined && { pendingLimit: options.pendingLimit }),
       ...(options.idleBookmarkMs !== undefined && { idleBookmarkMs: options.idleBookmarkMs }),
     });
-    await worker.load((rows) => {
-      for (const { kind, id, record } of rows) broker.load(kind, id, { decode: () => decode(file, kind, id, record) });
-    });
+    await worker.load((message) => loadRows(broker, file, message));
     return withClose(broker, worker);
   } catch (error) {
     await worker.stop();
@@ -83,42 +87,99 @@ function withClose(broker: Broker, worker: StoreWorker): SqliteState {
 }
 
 class WorkerCommitter implements Committer {
+  readonly #environment: Environment;
   readonly #worker: StoreWorker;
   readonly #file: string;
   historyFloor: number;
 
-  constructor(worker: StoreWorker, file: string, historyFloor: number) {
+  constructor(environment: Environment, worker: StoreWorker, file: string, historyFloor: number) {
+    this.#environment = environment;
     this.#worker = worker;
     this.#file = file;
     this.historyFloor = historyFloor;
   }
 
   async commit(records: readonly CommitRecord[]): Promise<void> {
-    const writes = records.map(({ kind, id, revision, value }) => ({
-      kind,
-      id,
-      revision,
-      record: value === undefined ? null : encodeRecord(value),
-    }));
-    const { historyFloor } = await this.#worker.call<CommitAnswer>({ call: 'commit', writes });
+    const writes = records.map(
+      ({ kind, id, revision, value, old }): WriteMessage => ({
+        kind,
+        id,
+        revision,
+        uid: old === undefined ? revision : Number(old.metadata.uid),
+        oldVersion: old === undefined ? null : Number(old.metadata.version),
+        record: value === undefined ? null : encodeRecord(value),
+      }),
+    );
+    const { historyFloor } = await this.#worker.call<CommitAnswer>({ call: 'commit', at: this.#environment.now(), writes });
     this.historyFloor = historyFloor;
   }
 
   async history(kind: Kind, after: number, upTo: number): Promise<readonly Commit[]> {
     const rows = await this.#worker.call<readonly HistoryRow[]>({ call: 'history', kind, after, upTo });
-    const value = (id: string, record: string | null) => (record === null ? undefined : decode(this.#file, kind, id, record));
-    return rows.map(({ revision, id, record, old }) => new Commit(revision, id, value(id, old), value(id, record)));
+    // One change's new value is the next one's old value: decoded once, and shared.
+    const decoded = new Map<number, Resource>();
+    const decode = (row: HistoryRow, stored: StoredValue | undefined): Resource | undefined => {
+      if (stored === undefined) return undefined;
+      const known = decoded.get(stored.version);
+      if (known !== undefined) return known;
+      const value = decodeStored(this.#file, { kind, id: row.id, uid: row.uid, version: stored.version }, stored.record);
+      decoded.set(stored.version, value);
+      return value;
+    };
+    return rows.map((row) => new Commit(row.revision, row.id, decode(row, row.old), decode(row, row.value)));
   }
 }
 
-function decode(file: string, kind: Kind, id: string, record: string): ReturnType<typeof decodeRecord> {
-  try {
-    return decodeRecord(kind, id, record);
-  } catch (error) {
+interface RecordSource {
+  readonly file: string;
+  readonly buffer: Buffer;
+}
+
+/** A resource of one of the buffers that came at the start. */
+class LazyRecord implements EncodedResource {
+  readonly #source: RecordSource;
+  readonly #row: UnpackedRow;
+  readonly #kind: Kind;
+
+  constructor(source: RecordSource, kind: Kind, row: UnpackedRow) {
+    this.#source = source;
+    this.#kind = kind;
+    this.#row = row;
+  }
+
+  decode(): Resource {
+    const { file, buffer } = this.#source;
+    const { id, uid, version, start, end } = this.#row;
+    return decodeStored(file, { kind: this.#kind, id, uid, version }, buffer.toString('utf8', start, end));
+  }
+}
+
+/** Hands the resources of one buffer to the broker; they stay encoded in it until somebody asks for one. */
+function loadRows(broker: Broker, file: string, { kinds, bytes }: RowsMessage): void {
+  const kindOf = new Map(kinds);
+  const source = { file, buffer: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) };
+  unpackRows(source.buffer, (row) => {
+    const kind = kindOf.get(row.kind) as Kind;
+    if (broker.load(kind, row.id, new LazyRecord(source, kind, row))) return;
     throw new SteadystateError(
       'Corrupt',
-      `${file} is damaged: the record of ${kind.type}/${kind.namespace}/${id} cannot be read; restore a backup`,
-      { cause: error },
+      `${file} is damaged: it holds ${kind.type}/${kind.namespace}/${row.id} twice; restore a backup, or repair it`,
+      {
+        pointer: { ...kind, id: row.id },
+      },
+    );
+  });
+}
+
+function decodeStored(file: string, place: RecordPlace, record: string): Resource {
+  try {
+    return decodeRecord(place, record);
+  } catch (error) {
+    const { kind, id } = place;
+    throw new SteadystateError(
+      'Corrupt',
+      `${file} is damaged: the record of ${kind.type}/${kind.namespace}/${id} cannot be read; restore a backup, or repair it`,
+      { pointer: { ...kind, id }, cause: error },
     );
   }
 }

@@ -1,273 +1,257 @@
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { Kind } from '../../resource/index.ts';
-import { seal, unseal } from './checksum.ts';
+import { eventChecksum, kindSeed, resourceChecksum } from './checksum.ts';
 import type { Database, Statement } from './driver.ts';
-import {
-  openDatabase,
-  resultCode,
-  sqliteBusy,
-  sqliteCantOpen,
-  sqliteCorrupt,
-  sqliteFull,
-  sqliteIoError,
-  sqliteNotADatabase,
-  sqliteReadOnly,
-} from './driver.ts';
-import type { CommitAnswer, HistoryRow, OpenAnswer, OpenRequest, StoredRow, WorkerFailure, WriteMessage } from './protocol.ts';
+import { asFailure, damaged, guard, StoreFailure } from './failures.ts';
+import type { Head } from './head.ts';
+import { toggle, writeHead } from './head.ts';
+import { openFile, putHead } from './open-file.ts';
+import { RowPacker } from './packed-rows.ts';
+import type { CommitAnswer, HistoryRow, OpenAnswer, OpenRequest, RowsMessage, WriteMessage } from './protocol.ts';
+import { checkHistory, readHistory } from './read-history.ts';
+import { created, destroyed, updated } from './schema.ts';
+import { identityOf, SideFile } from './side-file.ts';
 
-/** What a file says it is; another number is another layout. */
-const formatVersion = 1;
-const rowsPerMessage = 2_000;
+const bytesPerMessage = 1 << 20;
+/** The age of events is looked at this often, milliseconds. */
+const ageCheckMs = 60_000;
 
-/** A failure with the code that the caller gets. */
-export class StoreFailure extends Error {
-  readonly failure: WorkerFailure;
-  constructor(failure: WorkerFailure, cause?: unknown) {
-    super(failure.message, cause === undefined ? undefined : { cause });
-    this.failure = failure;
-  }
+export interface KindRow {
+  readonly kind: Kind;
+  readonly number: number;
+  readonly seed: number;
 }
 
 /** The file of one store, in the thread that owns it. Everything here is synchronous. */
 export class StoreFile {
   readonly #file: string;
   readonly #database: Database;
-  readonly #identity: string;
+  readonly #identities: readonly (readonly [path: string, identity: string])[];
   readonly #historyLimit: number;
-  readonly #kinds = new Map<string, number>();
-  readonly #insertKind: Statement;
-  readonly #insertEvent: Statement;
-  readonly #put: Statement;
-  readonly #remove: Statement;
-  readonly #setMeta: Statement;
-  #events: number;
-  #historyFloor: number;
-  readonly opened: OpenAnswer;
+  readonly #historyAgeMs: number | undefined;
+  readonly #kinds = new Map<string, KindRow>();
+  readonly #side: SideFile;
+  readonly #sql: Readonly<Record<'kind' | 'create' | 'update' | 'destroy' | 'createEvent' | 'changeEvent' | 'head' | 'forget', Statement>>;
+  #head: Head;
+  #historyChecked = false;
+  #ageCheckedAt = Number.NEGATIVE_INFINITY;
 
   constructor(request: OpenRequest) {
     const { file } = request;
     this.#file = file;
     this.#historyLimit = request.historyLimit;
-    this.#database = guard(file, () => open(request));
+    this.#historyAgeMs = request.historyAgeMs;
+    const { database, head } = openFile(file, request);
+    this.#database = database;
+    this.#head = head;
     try {
-      this.#identity = identityOf(file);
-      const { database } = this;
-      const prepare = (sql: string): Statement => database.prepare(sql);
-      guard(file, () => migrate(database, request.newStoreId, file));
-      this.#setMeta = prepare('INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value');
-      this.#insertKind = prepare('INSERT INTO kinds (kind, namespace, type) VALUES (?, ?, ?)');
-      this.#insertEvent = prepare(
-        'INSERT INTO events (revision, kind, id, record, old) VALUES (?, ?, ?, ?, (SELECT record FROM resources WHERE kind = ? AND id = ?))',
-      );
-      this.#put = prepare(
-        'INSERT INTO resources (kind, id, record) VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET record = excluded.record',
-      );
-      this.#remove = prepare('DELETE FROM resources WHERE kind = ? AND id = ?');
-      for (const row of guard(file, () => prepare('SELECT kind, namespace, type FROM kinds').all())) {
-        this.#kinds.set(kindKey({ namespace: String(row.namespace), type: String(row.type) }), Number(row.kind));
+      const prepare = (sql: string): Statement => guard(file, () => database.prepare(sql));
+      const change = (rest: string): Statement =>
+        prepare(
+          `INSERT INTO events (revision, kind, uid, id, change, at, crc, oldVersion, oldCrc, old) SELECT ?, kind, uid, id, ?, ?, ?, version, crc, record FROM resources WHERE ${rest}`,
+        );
+      this.#sql = {
+        kind: prepare('INSERT INTO kinds (kind, namespace, type) VALUES (?, ?, ?)'),
+        create: prepare('INSERT INTO resources (uid, version, kind, id, crc, record) VALUES (?, ?, ?, ?, ?, ?)'),
+        update: prepare('UPDATE resources SET version = ?, crc = ?, record = ? WHERE uid = ?'),
+        destroy: prepare('DELETE FROM resources WHERE uid = ?'),
+        createEvent: prepare('INSERT INTO events (revision, kind, uid, id, change, at, crc) VALUES (?, ?, ?, ?, ?, ?, ?)'),
+        changeEvent: change('uid = ? AND version = ?'),
+        head: guard(file, () => putHead(database)),
+        forget: prepare('DELETE FROM events WHERE revision <= ?'),
+      };
+      for (const row of guard(file, () => database.prepare('SELECT kind, namespace, type FROM kinds').all())) {
+        this.#addKind({ namespace: String(row.namespace), type: String(row.type) }, Number(row.kind));
       }
-      const meta = readMeta(database);
-      this.#events = Number(guard(file, () => prepare('SELECT count(*) AS count FROM events').get())?.count ?? 0);
-      this.#historyFloor = Number(meta.get('historyFloor') ?? 0);
-      this.opened = { storeId: String(meta.get('storeId')), revision: Number(meta.get('revision') ?? 0), historyFloor: this.#historyFloor };
-      writeFileSync(`${file}.holder`, request.holder);
+      this.#side = new SideFile(file, { storeId: head.storeId, revision: head.revision, holder: request.holder });
+      this.#identities = [file, `${file}-wal`].map((path) => [path, identityOf(path)] as const);
     } catch (error) {
-      this.#database.close();
+      database.close();
       throw error;
     }
   }
 
-  get database(): Database {
-    return this.#database;
+  get opened(): OpenAnswer {
+    const { storeId, revision, floor } = this.#head;
+    return { storeId, revision, historyFloor: floor };
   }
 
-  /** Gives all resources, some at a time. */
-  load(give: (rows: readonly StoredRow[]) => void): void {
-    const kinds = new Map<number, Kind>([...this.#kinds].map(([key, number]) => [number, JSON.parse(key) as Kind]));
-    let rows: StoredRow[] = [];
+  /** Gives all resources, many at a time. */
+  load(give: (message: RowsMessage) => void): void {
+    const byNumber = new Map([...this.#kinds.values()].map((row) => [row.number, row]));
+    const kinds = [...byNumber].map(([number, { kind }]) => [number, kind] as const);
+    let count = 0;
+    let digest = 0;
+    let packer = new RowPacker(bytesPerMessage);
+    const flush = (): void => {
+      if (!packer.empty) give({ type: 'rows', kinds, bytes: packer.finish() });
+      packer = new RowPacker(bytesPerMessage);
+    };
     guard(this.#file, () => {
-      for (const row of this.#database.prepare('SELECT kind, id, record FROM resources').iterate()) {
-        const kind = kinds.get(Number(row.kind));
-        if (kind === undefined)
-          throw new StoreFailure({ code: 'Corrupt', message: `${this.#file} is damaged: a resource ${String(row.id)} of an unknown kind` });
-        rows.push({ kind, id: String(row.id), record: this.#unseal(kind, String(row.id), row.record as Uint8Array) });
-        if (rows.length >= rowsPerMessage) {
-          give(rows);
-          rows = [];
+      const all = this.#database.prepare('SELECT uid, version, kind, CAST(id AS BLOB), crc, CAST(record AS BLOB) FROM resources');
+      all.setReturnArrays(true);
+      type Columns = readonly [number, number, number, Uint8Array, number, Uint8Array];
+      for (const [uid, version, number, id, crc, record] of all.iterate() as Iterable<unknown> as Iterable<Columns>) {
+        const kind = byNumber.get(number);
+        if (kind === undefined || crc !== resourceChecksum(kind.seed, uid, version, id, record)) {
+          throw damaged(this.#file, `the record of resource ${uid} (${Buffer.from(id ?? '').toString()}) does not match its checksum`);
         }
+        count++;
+        digest = toggle(digest, uid, version);
+        const row = { kind: number, uid, version, id, record };
+        if (packer.add(row)) continue;
+        flush();
+        packer.add(row);
       }
     });
-    give(rows);
+    flush();
+    if (count !== this.#head.count || digest !== this.#head.digest)
+      throw damaged(this.#file, `${this.#head.count} resources were written, ${count} are found, or others`);
   }
 
   /** Makes writes durable: all of them, or none. */
-  commit(writes: readonly WriteMessage[]): CommitAnswer {
-    const { database } = this;
+  commit(writes: readonly WriteMessage[], at: number): CommitAnswer {
     // A file that was removed or replaced would take writes that nobody will find again.
     this.#checkIdentity();
-    guard(this.#file, () => {
-      database.exec('BEGIN IMMEDIATE');
-      try {
-        for (const write of writes) this.#write(write);
-        this.#setMeta.run('revision', String(writes.at(-1)?.revision ?? 0));
-        this.#events += writes.length;
-        if (this.#events > this.#historyLimit * 1.25) this.#compact();
-        database.exec('COMMIT');
-      } catch (error) {
-        rollBack(database);
-        this.#forgetStaged();
-        throw error;
-      }
-    });
+    try {
+      this.#transaction((head) => this.#write(head, writes, at));
+    } catch (error) {
+      if (!(error instanceof StoreFailure) || error.failure.code !== 'NoSpace') throw error;
+      // Destroying is the way out of a full store: the event log gives way to it.
+      if (writes.every((write) => write.record !== null) || !this.#makeRoom()) throw error;
+      this.#transaction((head) => this.#write(head, writes, at));
+    }
     this.#checkIdentity();
-    return { historyFloor: this.#historyFloor };
+    this.#side.mark(this.#head.revision);
+    return { historyFloor: this.#head.floor };
   }
 
   /** Older commits of a kind. */
   history(kind: Kind, after: number, upTo: number): readonly HistoryRow[] {
-    const number = this.#kinds.get(kindKey(kind));
-    if (number === undefined) return [];
-    return guard(this.#file, () =>
-      this.#database
-        .prepare('SELECT revision, id, record, old FROM events WHERE kind = ? AND revision > ? AND revision <= ? ORDER BY revision')
-        .all(number, after, upTo)
-        .map((row) => {
-          const id = String(row.id);
-          const text = (record: unknown): string | null => (record === null ? null : this.#unseal(kind, id, record as Uint8Array));
-          return { revision: Number(row.revision), id, record: text(row.record), old: text(row.old) };
-        }),
-    );
+    const row = this.#kinds.get(kindKey(kind));
+    if (row === undefined) return [];
+    const file = this.#file;
+    return guard(file, () => {
+      if (!this.#historyChecked) checkHistory(this.#database, { ...this.#head, file, kinds: this.#kinds.values() });
+      this.#historyChecked = true;
+      return readHistory(this.#database, { file, row, after, upTo });
+    });
   }
 
   close(): void {
+    this.#side.remove();
     this.#database.close();
-    rmSync(`${this.#file}.holder`, { force: true });
   }
 
-  #write({ kind, id, revision, record }: WriteMessage): void {
-    const number = this.#kindNumber(kind);
-    const sealed = record === null ? null : seal(rowKey(kind, id), record);
-    this.#insertEvent.run(revision, number, id, sealed, number, id);
-    if (sealed === null) this.#remove.run(number, id);
-    else this.#put.run(number, id, sealed);
-  }
-
-  #kindNumber(kind: Kind): number {
-    const key = kindKey(kind);
-    let number = this.#kinds.get(key);
-    if (number === undefined) {
-      number = Math.max(0, ...this.#kinds.values()) + 1;
-      this.#insertKind.run(number, kind.namespace, kind.type);
-      this.#kinds.set(key, number);
-    }
-    return number;
-  }
-
-  /** Drops the oldest events, within the transaction of a commit. */
-  #compact(): void {
-    const drop = this.#events - this.#historyLimit;
-    const last = this.#database.prepare('SELECT revision FROM events ORDER BY revision LIMIT 1 OFFSET ?').get(drop - 1);
-    if (last === undefined) return;
-    this.#database.prepare('DELETE FROM events WHERE revision <= ?').run(Number(last.revision));
-    this.#historyFloor = Number(last.revision);
-    this.#setMeta.run('historyFloor', String(last.revision));
-    this.#events -= drop;
-  }
-
-  /** After a rollback the memory of what was written in the transaction is read again. */
-  #forgetStaged(): void {
+  #transaction(work: (head: Head) => Head): void {
+    const { numbers, database } = { numbers: new Set(this.#kinds.keys()), database: this.#database };
+    let committing = false;
     try {
-      this.#kinds.clear();
-      for (const row of this.#database.prepare('SELECT kind, namespace, type FROM kinds').all()) {
-        this.#kinds.set(kindKey({ namespace: String(row.namespace), type: String(row.type) }), Number(row.kind));
-      }
-      this.#events = Number(this.#database.prepare('SELECT count(*) AS count FROM events').get()?.count ?? 0);
-      this.#historyFloor = Number(readMeta(this.#database).get('historyFloor') ?? 0);
-    } catch {
-      // The failure that led here is the one to tell; a store that cannot even be read is poisoned by it.
+      database.exec('BEGIN IMMEDIATE');
+      const head = work(this.#head);
+      this.#sql.head.run('head', writeHead(head));
+      committing = true;
+      database.exec('COMMIT');
+      this.#head = head;
+    } catch (error) {
+      rollBack(database);
+      for (const key of this.#kinds.keys()) if (!numbers.has(key)) this.#kinds.delete(key);
+      const failure = asFailure(this.#file, error);
+      // The end of a commit that failed may or may not have reached the disk.
+      if (committing && failure.failure.code === 'Unavailable') throw new StoreFailure({ ...failure.failure, code: 'Ambiguous' }, error);
+      throw failure;
     }
   }
 
-  #unseal(kind: Kind, id: string, sealed: Uint8Array): string {
-    const text = unseal(rowKey(kind, id), sealed);
-    if (text === undefined) {
-      throw new StoreFailure({
-        code: 'Corrupt',
-        message: `${this.#file} is damaged: the record of ${kind.type}/${kind.namespace}/${id} does not match its checksum; restore a backup`,
-      });
+  #write(head: Head, writes: readonly WriteMessage[], at: number): Head {
+    let { count, digest, revision, floor } = head;
+    for (const write of writes) {
+      const { kind, id, uid, record, oldVersion } = write;
+      ({ revision } = write);
+      const row = this.#kindRow(kind);
+      const change = oldVersion === null ? created : record === null ? destroyed : updated;
+      const eventCrc = eventChecksum(row.seed, { revision, uid, id, change, at }, oldVersion);
+      if (oldVersion === null) this.#sql.createEvent.run(revision, row.number, uid, id, change, at, eventCrc);
+      else this.#expectOne(this.#sql.changeEvent.run(revision, change, at, eventCrc, uid, oldVersion), write);
+      if (oldVersion !== null) digest = toggle(digest, uid, oldVersion);
+      if (record !== null) digest = toggle(digest, uid, revision);
+      if (record === null) {
+        count--;
+        this.#expectOne(this.#sql.destroy.run(uid), write);
+        continue;
+      }
+      const crc = resourceChecksum(row.seed, uid, revision, id, record);
+      if (oldVersion === null) {
+        count++;
+        this.#sql.create.run(uid, revision, row.number, id, crc, record);
+      } else this.#expectOne(this.#sql.update.run(revision, crc, record, uid), write);
     }
-    return text;
+    // A little at each commit, so that none of them waits for a large one.
+    const most = 2 * writes.length + 64;
+    const target = Math.min(Math.max(revision - this.#historyLimit, this.#agedFloor(floor, at)), floor + most);
+    if (target > floor) {
+      floor = target;
+      this.#sql.forget.run(floor);
+    }
+    return { ...head, count, digest, revision, floor };
+  }
+
+  #expectOne(result: unknown, { id, kind }: WriteMessage): void {
+    if (Number((result as { readonly changes: number | bigint }).changes) === 1) return;
+    throw damaged(this.#file, `the row of ${kind.type}/${kind.namespace}/${id} is not there any more`);
+  }
+
+  /** Up to which revision events are older than they may be. */
+  #agedFloor(floor: number, at: number): number {
+    if (this.#historyAgeMs === undefined || at - this.#ageCheckedAt < Math.min(ageCheckMs, this.#historyAgeMs)) return floor;
+    const young = this.#database
+      .prepare('SELECT revision FROM events WHERE at >= ? ORDER BY revision LIMIT 1')
+      .get(at - this.#historyAgeMs);
+    const aged = Number(young?.revision ?? floor + 1) - 1;
+    // Not done in one go: look again at the next commit.
+    if (aged <= floor) this.#ageCheckedAt = at;
+    return aged;
+  }
+
+  /** After a failed write for want of space: the older half of the event log goes. */
+  #makeRoom(): boolean {
+    try {
+      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      this.#transaction((head) => {
+        const floor = head.floor + Math.ceil((head.revision - head.floor) / 2);
+        this.#sql.forget.run(floor);
+        return { ...head, floor };
+      });
+      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      return true;
+    } catch {
+      // The first failure is the one to tell.
+      return false;
+    }
+  }
+
+  #kindRow(kind: Kind): KindRow {
+    const known = this.#kinds.get(kindKey(kind));
+    if (known !== undefined) return known;
+    const number = Math.max(0, ...[...this.#kinds.values()].map((row) => row.number)) + 1;
+    this.#sql.kind.run(number, kind.namespace, kind.type);
+    return this.#addKind(kind, number);
+  }
+
+  #addKind(kind: Kind, number: number): KindRow {
+    const row = { kind, number, seed: kindSeed(kind) };
+    this.#kinds.set(kindKey(kind), row);
+    return row;
   }
 
   #checkIdentity(): void {
-    if (identityOf(this.#file) === this.#identity) return;
-    throw new StoreFailure({
-      code: 'Corrupt',
-      message: `${this.#file} was removed or replaced while it was open; stop, put the file back, and open it again`,
-    });
-  }
-}
-
-function open(request: OpenRequest): Database {
-  const database = openDatabase(request.file);
-  try {
-    // One process owns the file, and the operating system frees it when that process ends in whatever way.
-    database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0');
-    database.exec(
-      'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 2000',
-    );
-    if (request.maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${request.maxPages}`);
-    // The lock is taken by the first write transaction.
-    database.exec('BEGIN IMMEDIATE; COMMIT');
-    return database;
-  } catch (error) {
-    database.close();
-    if (resultCode(error) === sqliteBusy) {
-      const holder = readHolder(request.file);
-      throw new StoreFailure(
-        { code: 'Locked', message: `${request.file} is in use by ${holder}; use that program's server, or stop it`, holder },
-        error,
-      );
+    for (const [path, identity] of this.#identities) {
+      if (identityOf(path) === identity) continue;
+      throw new StoreFailure({
+        code: 'Corrupt',
+        message: `${path} was removed or replaced while the store was open; stop, put the file back, and open it again`,
+      });
     }
-    throw error;
   }
-}
-
-function migrate(database: Database, newStoreId: string, file: string): void {
-  const tables = database
-    .prepare("SELECT name FROM sqlite_master WHERE type = 'table'")
-    .all()
-    .map((row) => String(row.name));
-  if (tables.length === 0) {
-    database.exec(`
-      BEGIN IMMEDIATE;
-      CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-      CREATE TABLE kinds (kind INTEGER PRIMARY KEY, namespace TEXT NOT NULL, type TEXT NOT NULL);
-      CREATE TABLE resources (kind INTEGER NOT NULL, id TEXT NOT NULL, record BLOB NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
-      CREATE TABLE events (revision INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, record BLOB, old BLOB);
-      INSERT INTO meta VALUES ('format', '${formatVersion}'), ('storeId', '${newStoreId}'), ('revision', '0'), ('historyFloor', '0');
-      COMMIT;
-    `);
-    return;
-  }
-  if (!tables.includes('meta'))
-    throw new StoreFailure({ code: 'Unsupported', message: `${file} is a database, but not a store of this program; name another file` });
-  const format = readMeta(database).get('format');
-  if (format !== String(formatVersion)) {
-    throw new StoreFailure({
-      code: 'Unsupported',
-      message: `${file} has format ${format ?? 'unknown'}, this program knows ${formatVersion}; use a newer version of it`,
-    });
-  }
-}
-
-function readMeta(database: Database): Map<string, string> {
-  return new Map(
-    database
-      .prepare('SELECT name, value FROM meta')
-      .all()
-      .map((row) => [String(row.name), String(row.value)]),
-  );
 }
 
 function rollBack(database: Database): void {
@@ -278,58 +262,6 @@ function rollBack(database: Database): void {
   }
 }
 
-function readHolder(file: string): string {
-  try {
-    return readFileSync(`${file}.holder`, 'utf8').slice(0, 200);
-  } catch {
-    return 'another process';
-  }
-}
-
-function identityOf(file: string): string {
-  try {
-    const { dev, ino } = statSync(file, { bigint: true });
-    return `${dev}:${ino}`;
-  } catch {
-    return 'absent';
-  }
-}
-
-/** Runs something on the database, and tells its failures in our words. */
-function guard<Value>(file: string, work: () => Value): Value {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof StoreFailure) throw error;
-    const message = error instanceof Error ? error.message : String(error);
-    switch (resultCode(error)) {
-      case sqliteFull:
-        throw new StoreFailure({ code: 'NoSpace', message: `no space left for ${file}; reading and destroying go on, make room` }, error);
-      case sqliteCorrupt:
-      case sqliteNotADatabase:
-        throw new StoreFailure({ code: 'Corrupt', message: `${file} is damaged or not a database: ${message}; restore a backup` }, error);
-      case sqliteReadOnly:
-        throw new StoreFailure({ code: 'Unavailable', message: `${file} may not be written: ${message}; check its permissions` }, error);
-      case sqliteCantOpen:
-        throw new StoreFailure(
-          { code: 'Unavailable', message: `${file} cannot be opened: ${message}; check that its folder exists and its permissions` },
-          error,
-        );
-      case sqliteIoError:
-        throw new StoreFailure(
-          { code: 'Unavailable', message: `reading or writing ${file} failed: ${message}; check the disk, then open the store again` },
-          error,
-        );
-      default:
-        throw new StoreFailure({ code: 'Unavailable', message: `the store ${file} failed: ${message}` }, error);
-    }
-  }
-}
-
 function kindKey({ namespace, type }: Kind): string {
-  return JSON.stringify({ namespace, type });
-}
-
-function rowKey(kind: Kind, id: string): string {
-  return `${kind.type}\u0000${kind.namespace}\u0000${id}\u0000`;
+  return `${type}\u0000${namespace}`;
 }

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { Environment } from '../../environment/index.ts';
 import { SteadystateError } from '../../resource/index.ts';
-import type { StoredRow, WorkerMessage, WorkerRequest } from './protocol.ts';
+import type { RowsMessage, WorkerMessage, WorkerRequest } from './protocol.ts';
 
 interface Call {
   readonly resolve: (value: unknown) => void;
@@ -21,7 +21,8 @@ export class StoreWorker {
   readonly #calls = new Map<number, Call>();
   readonly #tracked: Disposable;
   readonly #ended: Promise<void>;
-  #onRows: ((rows: readonly StoredRow[]) => void) | undefined;
+  #onRows: ((message: RowsMessage) => void) | undefined;
+  #rowsError: unknown;
   #sequence = 0;
   #failure: SteadystateError | undefined;
 
@@ -51,10 +52,12 @@ export class StoreWorker {
     });
   }
 
-  async load(onRows: (rows: readonly StoredRow[]) => void): Promise<void> {
+  /** Calls back for each buffer of resources; an error of the callback is this call's. */
+  async load(onRows: (message: RowsMessage) => void): Promise<void> {
     this.#onRows = onRows;
     await this.call({ call: 'load' });
     this.#onRows = undefined;
+    if (this.#rowsError !== undefined) throw this.#rowsError;
   }
 
   /** Ends the thread; a file that is open is closed first. */
@@ -65,12 +68,21 @@ export class StoreWorker {
   }
 
   #receive(message: WorkerMessage): void {
-    if (message.type === 'rows') return this.#onRows?.(message.rows);
+    if (message.type === 'rows') return this.#load(message);
     const call = this.#calls.get(message.sequence);
     this.#calls.delete(message.sequence);
     if (message.type === 'answer') return call?.resolve(message.value);
     const { code, message: text, holder } = message.failure;
     call?.reject(new SteadystateError(code, text, holder === undefined ? {} : { holder }));
+  }
+
+  #load(message: RowsMessage): void {
+    if (this.#rowsError !== undefined) return;
+    try {
+      this.#onRows?.(message);
+    } catch (error) {
+      this.#rowsError = error;
+    }
   }
 
   #end(error: SteadystateError): void {

@@ -1,24 +1,27 @@
 import { parentPort } from 'node:worker_threads';
+import { asFailure, StoreFailure } from './failures.ts';
 import type { WorkerMessage, WorkerRequest } from './protocol.ts';
-import { StoreFailure, StoreFile } from './store-file.ts';
+import { StoreFile } from './store-file.ts';
 
 /** The thread that owns the file: a disk sync here never stops the program's event loop. */
 const port = parentPort;
 if (port === null) throw new Error('this file runs as a worker thread');
 
 let store: StoreFile | undefined;
+let file = '';
 
 function handle(request: WorkerRequest): unknown {
   if (request.call === 'open') {
+    file = request.file;
     store = new StoreFile(request);
     return store.opened;
   }
   if (store === undefined) throw new StoreFailure({ code: 'Unavailable', message: 'the store is not open' });
   switch (request.call) {
     case 'load':
-      return store.load((rows) => post({ type: 'rows', rows }));
+      return store.load((rows) => post(rows, [rows.bytes.buffer as ArrayBuffer]));
     case 'commit':
-      return store.commit(request.writes);
+      return store.commit(request.writes, request.at);
     case 'history':
       return store.history(request.kind, request.after, request.upTo);
     case 'close':
@@ -28,18 +31,16 @@ function handle(request: WorkerRequest): unknown {
   }
 }
 
-function post(message: WorkerMessage): void {
-  port?.postMessage(message);
+function post(message: WorkerMessage, transfer: readonly ArrayBuffer[] = []): void {
+  port?.postMessage(message, transfer);
 }
 
 port.on('message', ({ sequence, request }: { readonly sequence: number; readonly request: WorkerRequest }) => {
+  let answer: WorkerMessage;
   try {
-    post({ type: 'answer', sequence, value: handle(request) });
+    answer = { type: 'answer', sequence, value: handle(request) };
   } catch (error) {
-    const failure =
-      error instanceof StoreFailure
-        ? error.failure
-        : { code: 'Unavailable' as const, message: `the store failed: ${error instanceof Error ? error.message : String(error)}` };
-    post({ type: 'failure', sequence, failure });
+    answer = { type: 'failure', sequence, failure: asFailure(file, error).failure };
   }
+  post(answer);
 });

@@ -1,0 +1,62 @@
+import {
+  resultCode,
+  sqliteCantOpen,
+  sqliteCorrupt,
+  sqliteFull,
+  sqliteIoError,
+  sqliteMismatch,
+  sqliteNotADatabase,
+  sqliteReadOnly,
+} from './driver.ts';
+import type { WorkerFailure } from './protocol.ts';
+
+/** A failure with the code that the caller gets. */
+export class StoreFailure extends Error {
+  readonly failure: WorkerFailure;
+  constructor(failure: WorkerFailure, cause?: unknown) {
+    super(failure.message, cause === undefined ? undefined : { cause });
+    this.failure = failure;
+  }
+}
+
+export function damaged(file: string, what: string, cause?: unknown): StoreFailure {
+  return new StoreFailure({ code: 'Corrupt', message: `${file} is damaged: ${what}; restore a backup, or repair it` }, cause);
+}
+
+/** Runs something on the database, and tells its failures in our words. */
+export function guard<Value>(file: string, work: () => Value): Value {
+  try {
+    return work();
+  } catch (error) {
+    throw asFailure(file, error);
+  }
+}
+
+export function asFailure(file: string, error: unknown): StoreFailure {
+  if (error instanceof StoreFailure) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  switch (resultCode(error)) {
+    case sqliteFull:
+      return new StoreFailure({ code: 'NoSpace', message: `no space left for ${file}; reading and destroying go on, make room` }, error);
+    case sqliteCorrupt:
+    case sqliteNotADatabase:
+    case sqliteMismatch:
+      return damaged(file, `it is no database any more (${message})`, error);
+    case sqliteReadOnly:
+      return new StoreFailure({ code: 'Unavailable', message: `${file} may not be written: ${message}; check its permissions` }, error);
+    case sqliteCantOpen:
+      return new StoreFailure(
+        { code: 'Unavailable', message: `${file} cannot be opened: ${message}; check that its folder exists and its permissions` },
+        error,
+      );
+    case sqliteIoError:
+      return new StoreFailure(
+        { code: 'Unavailable', message: `reading or writing ${file} failed: ${message}; check the disk, then open the store again` },
+        error,
+      );
+    default:
+      // A number that no row of ours holds.
+      if ((error as { readonly code?: unknown }).code === 'ERR_OUT_OF_RANGE') return damaged(file, message, error);
+      return new StoreFailure({ code: 'Unavailable', message: `the store ${file} failed: ${message}` }, error);
+  }
+}

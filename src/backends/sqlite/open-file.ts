@@ -1,0 +1,95 @@
+import type { Database, Statement } from './driver.ts';
+import { openDatabase, resultCode, sqliteBusy } from './driver.ts';
+import { damaged, guard, StoreFailure } from './failures.ts';
+import type { Head } from './head.ts';
+import { formatVersion, readHead, writeHead } from './head.ts';
+import { applicationId, tables } from './schema.ts';
+import { readSideFile } from './side-file.ts';
+
+/** The write-ahead log is folded into the file at this size, pages of 4 KiB, and cut back to it after a burst. */
+const checkpointPages = 2000;
+const keptLogBytes = 16 * 1024 * 1024;
+
+export interface OpenedFile {
+  readonly database: Database;
+  readonly head: Head;
+}
+
+/** Opens a store's file for its one owner, makes its tables when it is new, and checks what it says of itself. */
+export function openFile(file: string, options: { readonly newStoreId: string; readonly maxPages?: number | undefined }): OpenedFile {
+  const database = guard(file, () => lock(file, options.maxPages));
+  try {
+    const head = guard(file, () => prepareTables(database, file, options.newStoreId));
+    const mark = readSideFile(file)?.mark;
+    if (mark?.storeId === head.storeId && mark.revision > head.revision) {
+      throw damaged(
+        file,
+        `revision ${mark.revision} was acknowledged, the file ends at ${head.revision}: its write-ahead log (${file}-wal) is missing or damaged`,
+      );
+    }
+    return { database, head };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function lock(file: string, maxPages: number | undefined): Database {
+  const database = openDatabase(file);
+  try {
+    // One process owns the file, and the operating system frees it when that process ends in whatever way.
+    database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0; PRAGMA cell_size_check = ON');
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+    database.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${keptLogBytes}`);
+    if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
+    // The lock is taken by the first write transaction.
+    database.exec('BEGIN IMMEDIATE; COMMIT');
+    return database;
+  } catch (error) {
+    database.close();
+    if (resultCode(error) !== sqliteBusy) throw error;
+    const holder = readSideFile(file)?.holder ?? 'another process';
+    throw new StoreFailure(
+      { code: 'Locked', message: `${file} is in use by ${holder}; use that program's server, or stop it`, holder },
+      error,
+    );
+  }
+}
+
+function prepareTables(database: Database, file: string, newStoreId: string): Head {
+  const found = new Map(
+    database
+      .prepare('SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL')
+      .all()
+      .map((row) => [String(row.name), String(row.sql)]),
+  );
+  const marked = Number(database.prepare('PRAGMA application_id').get()?.application_id) === applicationId;
+  if (found.size === 0 && !marked) {
+    const head: Head = { format: formatVersion, storeId: newStoreId, revision: 0, floor: 0, count: 0, digest: 0 };
+    database.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; ${Object.values(tables).join('; ')}`);
+    putHead(database).run('head', writeHead(head));
+    database.exec('COMMIT');
+    return head;
+  }
+  const head = found.has('meta')
+    ? readHead(String(database.prepare("SELECT value FROM meta WHERE name = 'head'").get()?.value))
+    : undefined;
+  if (head !== undefined && head.format > formatVersion) {
+    throw new StoreFailure({
+      code: 'Unsupported',
+      message: `${file} has format ${head.format}, this program knows formats up to ${formatVersion}; use a newer version of it`,
+    });
+  }
+  if (head === undefined && !marked) {
+    throw new StoreFailure({ code: 'Unsupported', message: `${file} is a database, but not a store of this program; name another file` });
+  }
+  const strange = Object.entries(tables).find(([name, sql]) => found.get(name) !== sql);
+  if (head === undefined || strange !== undefined || found.size !== Object.keys(tables).length) {
+    throw damaged(file, head === undefined ? 'what it says of itself cannot be read' : 'its tables are not ours');
+  }
+  return head;
+}
+
+export function putHead(database: Database): Statement {
+  return database.prepare('INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value');
+}

@@ -1,0 +1,81 @@
+import { closeSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
+import { seal, unseal } from './checksum.ts';
+
+/** The first line has this length, so that it can be overwritten in place. */
+const markBytes = 96;
+
+export interface SideNotes {
+  /** The newest revision that was acknowledged, and by which store; absent when unreadable. */
+  readonly mark: { readonly storeId: string; readonly revision: number } | undefined;
+  readonly holder: string;
+}
+
+/**
+ * A small file beside the store while it is open: who holds it, and the newest revision that was acknowledged. It is
+ * written without a sync, after the sync of the store itself: it never knows of more than was durable. After a crash it tells
+ * whether the write-ahead log lost something, which SQLite itself takes for the end of the log.
+ */
+export class SideFile {
+  readonly #path: string;
+  readonly #storeId: string;
+  readonly #descriptor: number;
+
+  /** Only while holding the store's lock. */
+  constructor(file: string, notes: { readonly storeId: string; readonly revision: number; readonly holder: string }) {
+    this.#path = sidePath(file);
+    this.#storeId = notes.storeId;
+    // Replaced, not overwritten: somebody may be reading it.
+    rmSync(this.#path, { force: true });
+    this.#descriptor = openSync(this.#path, 'wx', 0o600);
+    this.mark(notes.revision);
+    writeSync(this.#descriptor, `${notes.holder}\n`, markBytes);
+  }
+
+  mark(revision: number): void {
+    try {
+      writeSync(this.#descriptor, `${seal(`${this.#storeId} ${revision}`).padEnd(markBytes - 1)}\n`, 0);
+    } catch {
+      // A help only: the write that it tells of is durable.
+    }
+  }
+
+  /** While the lock is still held, else it could be the next one's. */
+  remove(): void {
+    closeSync(this.#descriptor);
+    rmSync(this.#path, { force: true });
+  }
+
+  close(): void {
+    closeSync(this.#descriptor);
+  }
+}
+
+export function sidePath(file: string): string {
+  return `${file}-holder`;
+}
+
+/** `undefined` when there is none. */
+export function readSideFile(file: string): SideNotes | undefined {
+  let text: string;
+  try {
+    text = readFileSync(sidePath(file), 'utf8').slice(0, 4096);
+  } catch {
+    return undefined;
+  }
+  const line = unseal(text.slice(0, markBytes).trimEnd());
+  const [storeId, revision] = line?.split(' ') ?? [];
+  return {
+    mark: storeId === undefined || revision === undefined ? undefined : { storeId, revision: Number(revision) },
+    holder: text.slice(markBytes).split('\n', 1)[0] || 'another process',
+  };
+}
+
+/** Device and inode of a path: tells whether it still is the file that was opened. */
+export function identityOf(path: string): string {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return 'absent';
+  }
+}
