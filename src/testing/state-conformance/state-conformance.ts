@@ -1,8 +1,13 @@
 import { strict as assert } from 'node:assert';
 import { bookmarkCases } from './bookmarks.ts';
+import { editCases } from './helpers.ts';
+import { lagCases } from './lag.ts';
+import { raceCases } from './races.ts';
 import { readCases } from './reads.ts';
+import { teardownCases } from './teardown.ts';
 import type { ConformanceCase, MakeStore, StateConformanceOptions } from './types.ts';
 import { valueCases } from './values.ts';
+import { waitingCases } from './waiting.ts';
 import { watchKindCases } from './watch-kind.ts';
 import { streamCases, watchPointerCases } from './watch-pointer.ts';
 import type { Case } from './world.ts';
@@ -17,6 +22,11 @@ const allCases: readonly Case[] = [
   ...watchKindCases,
   ...streamCases,
   ...bookmarkCases,
+  ...raceCases,
+  ...lagCases,
+  ...editCases,
+  ...teardownCases,
+  ...waitingCases,
 ];
 
 /**

@@ -41,11 +41,16 @@ export class World {
     return this.options.capabilities;
   }
 
-  pointer(id: string, kind: Kind = this.kind): Pointer {
+  pointer<Spec = unknown>(id: string, kind: Kind = this.kind): Pointer<Spec> {
     return { ...kind, id };
   }
 
-  thing(id: string, spec: unknown = { size: 1 }, metadata: Partial<ResourceInput['metadata']> = {}, kind: Kind = this.kind): ResourceInput {
+  thing<Spec = unknown>(
+    id: string,
+    spec: Spec = { size: 1 } as Spec,
+    metadata: Partial<ResourceInput['metadata']> = {},
+    kind: Kind = this.kind,
+  ): ResourceInput<Spec> {
     return { metadata: { ...metadata, ...kind, id }, spec };
   }
 
