@@ -1,5 +1,6 @@
+export type { RecordedCall, SequentialModel } from './linearizability.ts';
+export { findNonLinearizableKey } from './linearizability.ts';
 export type { ManualEnvironment } from './manual-environment.ts';
 export { manualEnvironment } from './manual-environment.ts';
-export type { ConformanceCase, ConformanceStore } from './state-conformance.ts';
-export { stateConformance } from './state-conformance.ts';
-export * from './state-conformance/index.ts';
+export type { ConformanceCase, MakeStore, StateConformanceOptions, StoreRequest, StoreUnderTest } from './state-conformance/index.ts';
+export { stateConformance } from './state-conformance/index.ts';

@@ -1,58 +1,60 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, test } from 'vitest';
 import { memoryState } from '../../src/backends/memory/index.ts';
 import { openRemoteState } from '../../src/backends/remote/index.ts';
 import { openSqliteState } from '../../src/backends/sqlite/index.ts';
 import { nodeEnvironment } from '../../src/environment/index.ts';
 import { serveState } from '../../src/server/index.ts';
-import type { CoreState } from '../../src/state/index.ts';
-import type { ConformanceStore } from '../../src/testing/index.ts';
+import type { MakeStore } from '../../src/testing/index.ts';
 import { stateConformance } from '../../src/testing/index.ts';
 
 const environment = nodeEnvironment();
-const capabilities = { globalRevision: true, incarnations: true, multiKindWatch: true, tailEvents: true };
+const capabilities = { globalRevision: true, incarnations: true, multiKindWatch: true, tailEvents: true, durableBookmarks: false };
 
-afterEach(() => {
-  expect(environment.open.counts()).toEqual({});
-});
+const memory: MakeStore = (request) => {
+  const core = memoryState({ environment, ...request });
+  return { core, [Symbol.asyncDispose]: () => core[Symbol.asyncDispose]() };
+};
 
-async function withFolder<Store extends AsyncDisposable>(make: (folder: string) => Promise<{ readonly state: CoreState; readonly parts: readonly Store[] }>): Promise<ConformanceStore> {
+const sqlite: MakeStore = async (request) => {
   const folder = await mkdtemp(join(tmpdir(), 'steadystate-'));
-  const { state, parts } = await make(folder);
+  const open = () => openSqliteState({ file: join(folder, 'state.db'), environment, ...request });
+  let core = await open();
   return {
-    state,
+    core,
+    async reopen() {
+      await core[Symbol.asyncDispose]();
+      core = await open();
+      return core;
+    },
     async [Symbol.asyncDispose]() {
-      for (const part of parts) await part[Symbol.asyncDispose]();
+      await core[Symbol.asyncDispose]();
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-const memory = async (): Promise<ConformanceStore> => {
-  const state = memoryState({ environment });
-  return { state, [Symbol.asyncDispose]: () => state[Symbol.asyncDispose]() };
 };
 
-const sqlite = (): Promise<ConformanceStore> =>
-  withFolder(async (folder) => {
-    const state = await openSqliteState({ file: join(folder, 'state.db'), environment });
-    return { state, parts: [state] };
-  });
-
-const remote = (): Promise<ConformanceStore> =>
-  withFolder(async (folder) => {
-    const inner = memoryState({ environment });
-    const server = await serveState({ state: inner, environment, listen: ['unix:api.sock'], directory: folder, control: { version: '0', pid: process.pid, store: 'memory:' } });
-    const state = await openRemoteState({ address: `unix:${join(folder, 'api.sock')}`, environment });
-    return { state, parts: [state, server, inner] as AsyncDisposable[] };
-  });
+const remote: MakeStore = async (request) => {
+  const folder = await mkdtemp(join(tmpdir(), 'steadystate-'));
+  const inner = memoryState({ environment, ...request });
+  const control = { version: '0', pid: process.pid, store: 'memory:' };
+  const server = await serveState({ state: inner, environment, listen: ['unix:api.sock'], directory: folder, control });
+  const core = await openRemoteState({ address: `unix:${join(folder, 'api.sock')}`, environment });
+  return {
+    core,
+    async [Symbol.asyncDispose]() {
+      for (const part of [core, server, inner]) await part[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+};
 
 describe.each([
-  ['memory', memory, false],
-  ['sqlite', sqlite, true],
-  ['remote', remote, false],
-] as const)('%s keeps every rule', (_name, makeStore, durableBookmarks) => {
-  for (const { name, run } of stateConformance(makeStore, { environment, capabilities: { ...capabilities, durableBookmarks } })) test(name, run);
+  ['memory', memory, { shortHistory: true, capabilities, runs: 100 }],
+  ['SQLite', sqlite, { capabilities: { ...capabilities, durableBookmarks: true }, runs: 10 }],
+  ['the remote client', remote, { capabilities, runs: 10 }],
+] as const)('%s keeps every rule', (_name, makeStore, options) => {
+  test.each(stateConformance(makeStore, { environment, ...options }))('$name', ({ run }) => run());
 });

@@ -58,6 +58,35 @@ export const bookmarkCases: readonly Case[] = [
     },
   },
   {
+    name: 'bookmarks: W9, one of another store is an error',
+    async run(world) {
+      await world.create('a');
+      const bookmark = await world.bookmark();
+      const other = await world.anotherStore();
+      for (const id of ['a', 'b', 'c']) await other.create(world.thing(id));
+      await expectRejects(other.watchKind(world.kind, { startFromBookmark: bookmark }), { code: 'InvalidBookmark' });
+      await expectRejects(other.watch(world.pointer('a'), { startFromBookmark: bookmark }), { code: 'InvalidBookmark' });
+      await expectRejects(other.watchKinds([world.kind], { startFromBookmark: bookmark }), { code: 'InvalidBookmark' });
+    },
+  },
+  {
+    name: 'bookmarks: of a kind resume a watch of one resource, and the other way round',
+    async run(world) {
+      const kind = await world.watchKind({ bootstrapBookmark: true });
+      const start = await kind.next();
+      const pointer = await world.watch('a');
+      await world.create('a', 1);
+      await world.create('b', 2);
+      await world.resize('a', 3);
+      const [tombstone, created] = await pointer.take(2);
+      assert.ok(start.bookmark !== undefined && tombstone?.bookmark !== undefined && created?.bookmark !== undefined);
+      const one = await world.watch('a', { startFromBookmark: start.bookmark });
+      assert.deepEqual(brief(await one.take(2)), ['created a', 'updated a']);
+      const all = await world.watchKind({ startFromBookmark: created.bookmark });
+      assert.deepEqual(brief(await all.take(2)), ['created b', 'updated a']);
+    },
+  },
+  {
     name: 'bookmarks: W8, one below the floor is an error, and above it nothing is missing',
     historySize: 8,
     async run(world) {

@@ -14,7 +14,7 @@ import type {
 } from '../../state/index.ts';
 import { wrapCore } from '../../state/index.ts';
 import { Reader, within } from './reader.ts';
-import type { StateConformanceOptions, StoreUnderTest } from './types.ts';
+import type { MakeStore, StateConformanceOptions, StoreUnderTest } from './types.ts';
 
 /** What a case gets: a fresh store and short words for what cases do with it. */
 export class World {
@@ -26,10 +26,12 @@ export class World {
   readonly limitMs: number;
   readonly kind: Kind = { namespace: 'default', type: 'Things.example.dev' };
   readonly otherKind: Kind = { namespace: 'other', type: 'Others.example.dev' };
-  readonly #readers: AsyncDisposable[] = [];
+  readonly #makeStore: MakeStore;
+  readonly #opened: AsyncDisposable[] = [];
 
-  constructor(store: StoreUnderTest, options: StateConformanceOptions) {
+  constructor(store: StoreUnderTest, makeStore: MakeStore, options: StateConformanceOptions) {
     this.store = store;
+    this.#makeStore = makeStore;
     this.options = options;
     this.environment = options.environment;
     this.limitMs = options.limitMs ?? 5000;
@@ -115,13 +117,20 @@ export class World {
     this.state = wrapCore(this.core, { environment: this.environment });
   }
 
-  /** Ends the watches that a case left open. */
+  /** A store beside this one. */
+  async anotherStore(): Promise<CoreState> {
+    const store = await this.#makeStore({});
+    this.#opened.push(store);
+    return store.core;
+  }
+
+  /** Ends the watches that a case left open, and other stores. */
   async close(): Promise<void> {
-    for (const reader of this.#readers.splice(0)) await reader[Symbol.asyncDispose]();
+    for (const opened of this.#opened.splice(0)) await opened[Symbol.asyncDispose]();
   }
 
   #reader<Made extends AsyncDisposable>(reader: Made): Made {
-    this.#readers.push(reader);
+    this.#opened.push(reader);
     return reader;
   }
 }
