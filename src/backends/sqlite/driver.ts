@@ -30,10 +30,13 @@ export function openDatabase(file: string): Database {
 
 /** SQLite's primary result code; `undefined` for any other error. */
 export function resultCode(error: unknown): number | undefined {
-  const { errcode } = error as { readonly errcode?: unknown };
-  return typeof errcode === 'number' ? errcode & 0xff : undefined;
+  const { errcode, code, message } = error as { readonly errcode?: unknown; readonly code?: unknown; readonly message?: unknown };
+  if (typeof errcode === 'number') return errcode & 0xff;
+  // The library on Node 20 leaves the number out of errors of reading; SQLite's own words remain.
+  return code === 'ERR_SQLITE_ERROR' ? wordsOf[String(message)] : undefined;
 }
 
+export const sqliteError = 1;
 export const sqliteBusy = 5;
 export const sqliteReadOnly = 8;
 export const sqliteIoError = 10;
@@ -42,3 +45,13 @@ export const sqliteFull = 13;
 export const sqliteCantOpen = 14;
 export const sqliteMismatch = 20;
 export const sqliteNotADatabase = 26;
+
+const wordsOf: Readonly<Record<string, number>> = {
+  'database is locked': sqliteBusy,
+  'attempt to write a readonly database': sqliteReadOnly,
+  'disk I/O error': sqliteIoError,
+  'database disk image is malformed': sqliteCorrupt,
+  'database or disk is full': sqliteFull,
+  'unable to open database file': sqliteCantOpen,
+  'file is not a database': sqliteNotADatabase,
+};

@@ -2,6 +2,7 @@ import {
   resultCode,
   sqliteCantOpen,
   sqliteCorrupt,
+  sqliteError,
   sqliteFull,
   sqliteIoError,
   sqliteMismatch,
@@ -38,6 +39,8 @@ export function asFailure(file: string, error: unknown): StoreFailure {
   switch (resultCode(error)) {
     case sqliteFull:
       return new StoreFailure({ code: 'NoSpace', message: `no space left for ${file}; reading and destroying go on, make room` }, error);
+    // Our statements are fixed: one that means nothing to this file met other tables than ours.
+    case sqliteError:
     case sqliteCorrupt:
     case sqliteNotADatabase:
     case sqliteMismatch:

@@ -1,10 +1,10 @@
 import type { Database, Statement } from './driver.ts';
-import { openDatabase, resultCode, sqliteBusy } from './driver.ts';
+import { openDatabase, resultCode, sqliteBusy, sqliteReadOnly } from './driver.ts';
 import { damaged, guard, StoreFailure } from './failures.ts';
 import type { Head } from './head.ts';
 import { formatVersion, readHead, writeHead } from './head.ts';
 import { applicationId, tables } from './schema.ts';
-import { readSideFile } from './side-file.ts';
+import { isWritable, readSideFile, sizeOf } from './side-file.ts';
 
 /** The write-ahead log is folded into the file at this size, pages of 4 KiB, and cut back to it after a burst. */
 const checkpointPages = 2000;
@@ -17,10 +17,13 @@ export interface OpenedFile {
 
 /** Opens a store's file for its one owner, makes its tables when it is new, and checks what it says of itself. */
 export function openFile(file: string, options: { readonly newStoreId: string; readonly maxPages?: number | undefined }): OpenedFile {
+  // SQLite takes a file that is too short to be a database for an empty one.
+  const size = sizeOf(file) ?? 0;
+  const mark = readSideFile(file)?.mark;
+  if (size < 512 && (size > 0 || (mark?.revision ?? 0) > 0)) throw damaged(file, `it has only ${size} bytes`);
   const database = guard(file, () => lock(file, options.maxPages));
   try {
     const head = guard(file, () => prepareTables(database, file, options.newStoreId));
-    const mark = readSideFile(file)?.mark;
     if (mark?.storeId === head.storeId && mark.revision > head.revision) {
       throw damaged(
         file,
@@ -47,6 +50,8 @@ function lock(file: string, maxPages: number | undefined): Database {
     return database;
   } catch (error) {
     database.close();
+    // One byte of the file says that only newer programs may write it.
+    if (resultCode(error) === sqliteReadOnly && isWritable(file)) throw damaged(file, 'it says that it may only be read', error);
     if (resultCode(error) !== sqliteBusy) throw error;
     const holder = readSideFile(file)?.holder ?? 'another process';
     throw new StoreFailure(

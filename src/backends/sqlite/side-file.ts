@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
 import { seal, unseal } from './checksum.ts';
 
 /** The first line has this length, so that it can be overwritten in place. */
@@ -44,10 +44,6 @@ export class SideFile {
     closeSync(this.#descriptor);
     rmSync(this.#path, { force: true });
   }
-
-  close(): void {
-    closeSync(this.#descriptor);
-  }
 }
 
 export function sidePath(file: string): string {
@@ -77,5 +73,20 @@ export function identityOf(path: string): string {
     return `${dev}:${ino}`;
   } catch {
     return 'absent';
+  }
+}
+
+/** Bytes of a file; `undefined` when it is not there. */
+export function sizeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.size;
+}
+
+/** Whether the system lets us write a file. */
+export function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
   }
 }

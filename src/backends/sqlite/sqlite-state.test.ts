@@ -30,6 +30,14 @@ afterEach(() => {
 const open = (more: Partial<Parameters<typeof openSqliteState>[0]> = {}): Promise<SqliteState> =>
   openSqliteState({ file, environment, ...more });
 
+/** A program of its own that opens the store as `state`. */
+const opener = (then: string): string => `
+  import { nodeEnvironment } from ${JSON.stringify(new URL('../../../dist/index.js', import.meta.url).href)};
+  import { openSqliteState } from ${JSON.stringify(new URL('../../../dist/backends/sqlite/index.js', import.meta.url).href)};
+  const state = await openSqliteState({ file: ${JSON.stringify(file)}, environment: nodeEnvironment() });
+  ${then}
+`;
+
 async function take(state: SqliteState, count: number, options = {}): Promise<StateEvent[]> {
   const events: StateEvent[] = [];
   for await (const event of await state.watchKind(kind, options)) {
@@ -126,6 +134,66 @@ describe('a store in a file', () => {
     await expect(open()).rejects.toMatchObject({ code: 'Locked', holder: expect.stringContaining(`process ${process.pid}`) });
   });
 
+  test('a lock names its holder, and dies with it', async () => {
+    const child = spawn(
+      process.execPath,
+      ['--input-type=module', '-e', opener('process.stdout.write("open\\n"); setInterval(() => {}, 1000);')],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    const exited = new Promise((resolve) => child.once('exit', resolve));
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    await expect(open()).rejects.toMatchObject({
+      code: 'Locked',
+      holder: expect.stringMatching(new RegExp(`^process ${child.pid} on .* since 20`)),
+      message: expect.stringContaining(`in use by process ${child.pid}`),
+    });
+    child.kill('SIGKILL');
+    await exited;
+    await using state = await open();
+    expect((await state.create(thing('mine'))).metadata.version).toBe('1');
+  });
+
+  test('watchers of the time before a restart and after it see one history', async () => {
+    {
+      await using state = await open();
+      await state.create(thing('a', 1));
+      await state.update({ ...thing('a', 2), metadata: { ...kind, id: 'a', version: '1' } });
+      await state.create({ metadata: { namespace: 'other', type: kind.type, id: 'x' }, spec: 1 });
+      await state.destroy({ ...kind, id: 'a' });
+      await state.create(thing('a', 3));
+    }
+    await using state = await open();
+    await state.update({ ...thing('a', 4), metadata: { ...kind, id: 'a', version: '5' } });
+    const events = await take(state, 5, { tailEvents: 100 });
+    expect(
+      events.map((event) => [event.type, event.revision, 'resource' in event && event.resource.spec, 'old' in event && event.old?.spec]),
+    ).toEqual([
+      ['created', 1, 1, false],
+      ['updated', 2, 2, 1],
+      ['destroyed', 4, 2, false],
+      ['created', 5, 3, false],
+      ['updated', 6, 4, 3],
+    ]);
+  });
+
+  test('without room destroying goes on, and creating again after it', async () => {
+    await using state = await open({ maxPages: 40 });
+    const ids: string[] = [];
+    const fill = async (): Promise<void> => {
+      for (;;) {
+        const { metadata } = await state.create(thing(`n${ids.length}`, 'x'.repeat(3000)));
+        ids.push(metadata.id);
+      }
+    };
+    await expect(fill()).rejects.toMatchObject({ code: 'NoSpace', pointer: { ...kind, id: expect.stringMatching(/^n/) } });
+    expect(ids.length).toBeGreaterThan(10);
+    for (const id of ids) await state.destroy({ ...kind, id });
+    expect((await state.list(kind)).items).toEqual([]);
+    expect((await state.create(thing('again', 'x'.repeat(3000)))).metadata.id).toBe('again');
+  });
+
   test('a full disk is told as such; reading goes on, and writing again once there is room', async () => {
     await using state = await open({ maxPages: 24 });
     const big = 'x'.repeat(4000);
@@ -177,10 +245,7 @@ describe('a store in a file', () => {
   });
 
   test('nothing acknowledged is lost when the writer is killed', async () => {
-    const program = `
-      import { nodeEnvironment } from ${JSON.stringify(new URL('../../../dist/index.js', import.meta.url).href)};
-      import { openSqliteState } from ${JSON.stringify(new URL('../../../dist/backends/sqlite/index.js', import.meta.url).href)};
-      const state = await openSqliteState({ file: ${JSON.stringify(file)}, environment: nodeEnvironment() });
+    const program = opener(`
       const writer = async (name) => {
         for (let n = 0; ; n++) {
           const { metadata } = await state.create({ metadata: { namespace: 'default', type: 'Things.example.dev', id: name + '-' + process.pid + '-' + n }, spec: { n } });
@@ -188,7 +253,7 @@ describe('a store in a file', () => {
         }
       };
       await Promise.all(['a', 'b', 'c', 'd'].map(writer));
-    `;
+    `);
     const acknowledged = new Map<string, string>();
     const versions = new Set<string>();
     for (let round = 0; round < 3; round++) {

@@ -115,10 +115,9 @@ export class StoreFile {
     try {
       this.#transaction((head) => this.#write(head, writes, at));
     } catch (error) {
-      if (!(error instanceof StoreFailure) || error.failure.code !== 'NoSpace') throw error;
-      // Destroying is the way out of a full store: the event log gives way to it.
-      if (writes.every((write) => write.record !== null) || !this.#makeRoom()) throw error;
-      this.#transaction((head) => this.#write(head, writes, at));
+      // Destroying is the way out of a full store.
+      if (!isFull(error) || writes.every((write) => write.record !== null)) throw error;
+      this.#writeIntoFull(writes, at, error);
     }
     this.#checkIdentity();
     this.#side.mark(this.#head.revision);
@@ -137,8 +136,16 @@ export class StoreFile {
     });
   }
 
+  /** Leaves one plain file behind. */
   close(): void {
     this.#side.remove();
+    try {
+      // The library on Node 20 keeps the file open until its statements are collected: leave the lock by ourselves.
+      this.#database.exec('PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL');
+      this.#database.prepare('SELECT count(*) FROM meta').get();
+    } catch {
+      // A full or damaged file stays as after a crash, and is opened as such.
+    }
     this.#database.close();
   }
 
@@ -168,10 +175,7 @@ export class StoreFile {
       const { kind, id, uid, record, oldVersion } = write;
       ({ revision } = write);
       const row = this.#kindRow(kind);
-      const change = oldVersion === null ? created : record === null ? destroyed : updated;
-      const eventCrc = eventChecksum(row.seed, { revision, uid, id, change, at }, oldVersion);
-      if (oldVersion === null) this.#sql.createEvent.run(revision, row.number, uid, id, change, at, eventCrc);
-      else this.#expectOne(this.#sql.changeEvent.run(revision, change, at, eventCrc, uid, oldVersion), write);
+      if (revision > floor) this.#writeEvent(row, write, at);
       if (oldVersion !== null) digest = toggle(digest, uid, oldVersion);
       if (record !== null) digest = toggle(digest, uid, revision);
       if (record === null) {
@@ -195,6 +199,14 @@ export class StoreFile {
     return { ...head, count, digest, revision, floor };
   }
 
+  #writeEvent(row: KindRow, write: WriteMessage, at: number): void {
+    const { id, uid, revision, record, oldVersion } = write;
+    const change = oldVersion === null ? created : record === null ? destroyed : updated;
+    const crc = eventChecksum(row.seed, { revision, uid, id, change, at }, oldVersion);
+    if (oldVersion === null) this.#sql.createEvent.run(revision, row.number, uid, id, change, at, crc);
+    else this.#expectOne(this.#sql.changeEvent.run(revision, change, at, crc, uid, oldVersion), write);
+  }
+
   #expectOne(result: unknown, { id, kind }: WriteMessage): void {
     if (Number((result as { readonly changes: number | bigint }).changes) === 1) return;
     throw damaged(this.#file, `the row of ${kind.type}/${kind.namespace}/${id} is not there any more`);
@@ -212,21 +224,37 @@ export class StoreFile {
     return aged;
   }
 
-  /** After a failed write for want of space: the older half of the event log goes. */
-  #makeRoom(): boolean {
+  /** The event log gives way to a destroy: its older half, and if that is not enough all of it. */
+  #writeIntoFull(writes: readonly WriteMessage[], at: number, cause: unknown): void {
+    try {
+      this.#foldLog();
+      this.#transaction((head) => this.#forgetUpTo(head, head.floor + Math.ceil((head.revision - head.floor) / 2)));
+      this.#foldLog();
+      this.#transaction((head) => this.#write(head, writes, at));
+    } catch (error) {
+      if (!isFull(error)) throw error;
+      try {
+        this.#transaction((head) => {
+          const emptied = this.#forgetUpTo(head, writes.at(-1)?.revision ?? head.revision);
+          return this.#write(emptied, writes, at);
+        });
+      } catch (last) {
+        throw isFull(last) ? cause : last;
+      }
+    }
+  }
+
+  #foldLog(): void {
     try {
       this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-      this.#transaction((head) => {
-        const floor = head.floor + Math.ceil((head.revision - head.floor) / 2);
-        this.#sql.forget.run(floor);
-        return { ...head, floor };
-      });
-      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-      return true;
     } catch {
-      // The first failure is the one to tell.
-      return false;
+      // Where even that finds no room the log stays as it is.
     }
+  }
+
+  #forgetUpTo(head: Head, floor: number): Head {
+    this.#sql.forget.run(floor);
+    return { ...head, floor };
   }
 
   #kindRow(kind: Kind): KindRow {
@@ -252,6 +280,10 @@ export class StoreFile {
       });
     }
   }
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof StoreFailure && error.failure.code === 'NoSpace';
 }
 
 function rollBack(database: Database): void {
