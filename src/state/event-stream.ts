@@ -129,8 +129,9 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
             }
           }
         } catch (error) {
-          this.#close();
+          // Before closing, which tells a waiting drain that all went well.
           reject(error);
+          this.#close();
         }
       };
       pump();
