@@ -5,7 +5,9 @@ import { invalid } from '../resource/index.ts';
 export const maximumSocketPath = 100;
 
 /** Where to listen: `unix:./run/api.sock`, `unix:///abs/api.sock` or `grpc://127.0.0.1:port` (loopback only). */
-export type ListenAddress = { readonly kind: 'unix'; readonly path: string } | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
+export type ListenAddress =
+  | { readonly kind: 'unix'; readonly path: string }
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
 
 /** Reads a listening address. Invalid with what was expected. */
 export function parseListenAddress(text: string, directory: string): ListenAddress {
@@ -30,7 +32,15 @@ export function socketPath(text: string, directory: string): string {
   const path = isAbsolute(given) ? given : resolve(directory, given);
   const bytes = Buffer.byteLength(path);
   if (given === '' || bytes > maximumSocketPath) {
-    throw invalid([{ path: 'listen', message: given === '' ? 'expected a path after unix:' : `the socket path ${path} has ${bytes} bytes; at most ${maximumSocketPath} work everywhere, choose a shorter folder` }]);
+    throw invalid([
+      {
+        path: 'listen',
+        message:
+          given === ''
+            ? 'expected a path after unix:'
+            : `the socket path ${path} has ${bytes} bytes; at most ${maximumSocketPath} work everywhere, choose a shorter folder`,
+      },
+    ]);
   }
   return path;
 }

@@ -1,7 +1,17 @@
-import type { Readiness, SteadystateError } from '../resource/index.ts';
+import type { Pointer, Readiness, Resource, ResourceInput, SteadystateError } from '../resource/index.ts';
 import { findError } from '../resource/index.ts';
-import type { Pointer, Resource, ResourceInput } from '../resource/index.ts';
-import type { ControllerNote, DestroyIncarnationRequest, GetRequest, InfoResponse, NotesResponse, ReadinessResponse, ValidateRequest, ValidateResponse, WatchKindsRequest, WireProblem } from '../wire/index.ts';
+import type {
+  ControllerNote,
+  DestroyIncarnationRequest,
+  GetRequest,
+  InfoResponse,
+  NotesResponse,
+  ReadinessResponse,
+  ValidateRequest,
+  ValidateResponse,
+  WatchKindsRequest,
+  WireProblem,
+} from '../wire/index.ts';
 import type { HandlerContext } from './handlers.ts';
 import { kindOptions, relay, streaming, unary } from './handlers.ts';
 
@@ -55,7 +65,9 @@ export function controlHandlers(context: HandlerContext, provider: ControlProvid
       const { status, reason, message } = found.readiness;
       return { status, reason, message, version: found.version, known: 'yes' };
     }),
-    notes: unary<GetRequest, NotesResponse>('control', async ({ namespace, type, id }) => ({ note: provider.notes?.({ namespace, type, id }) ?? [] })),
+    notes: unary<GetRequest, NotesResponse>('control', async ({ namespace, type, id }) => ({
+      note: provider.notes?.({ namespace, type, id }) ?? [],
+    })),
     graph: unary<object, { readonly json: string }>('control', async () => ({ json: provider.graph?.() ?? '{"controllers":[]}' })),
     destroyIncarnation: unary<DestroyIncarnationRequest, object>('destroy', async ({ namespace, type, id, owner, uid }) => {
       await state.destroy({ namespace, type, id }, { owner, ...(uid !== '' && { uid }) });

@@ -5,9 +5,19 @@ import type { Kind, Resource, ResourcePhase } from '../resource/index.ts';
 import { Bytes, invalid } from '../resource/index.ts';
 import type { AggregatedWatch, State, StateEvent, WatchKindOptions } from '../state/index.ts';
 import { unsupported } from '../state/index.ts';
-import type { CallName, CreateRequest, GetRequest, ListRequest, OwnedPointerRequest, TeardownResponse, UpdateRequest, WatchRequest, WireWatchOptions } from '../wire/index.ts';
+import type {
+  CallName,
+  CreateRequest,
+  GetRequest,
+  ListRequest,
+  OwnedPointerRequest,
+  ResourceCodec,
+  TeardownResponse,
+  UpdateRequest,
+  WatchRequest,
+  WireWatchOptions,
+} from '../wire/index.ts';
 import { encodeEvent, encodeWatchResponse, queryFromWire, statusDetailsKey, toStatus } from '../wire/index.ts';
-import type { ResourceCodec } from '../wire/index.ts';
 import { answerOf } from './answers.ts';
 
 /** Largest message of a watch, bytes: Go clients refuse more than 4 MiB. */
@@ -23,7 +33,10 @@ export interface HandlerContext {
 }
 
 /** The error of a call as grpc-js takes it. */
-export function grpcError(error: unknown, call: CallName): { readonly code: number; readonly details: string; readonly metadata: GrpcMetadata } {
+export function grpcError(
+  error: unknown,
+  call: CallName,
+): { readonly code: number; readonly details: string; readonly metadata: GrpcMetadata } {
   const { code, message, details } = toStatus(error, call);
   const metadata = new GrpcMetadata();
   metadata.set(statusDetailsKey, details);
@@ -31,7 +44,10 @@ export function grpcError(error: unknown, call: CallName): { readonly code: numb
 }
 
 /** A unary handler around a function. */
-export function unary<Request, Response>(call: CallName, handle: (request: Request, signal: AbortSignal) => Promise<Response>): handleUnaryCall<Request, Response> {
+export function unary<Request, Response>(
+  call: CallName,
+  handle: (request: Request, signal: AbortSignal) => Promise<Response>,
+): handleUnaryCall<Request, Response> {
   return (incoming, callback) => {
     const aborter = new AbortController();
     incoming.on('cancelled', () => aborter.abort());
@@ -46,7 +62,9 @@ export function stateHandlers(context: HandlerContext) {
   const { state, codec } = context;
   return {
     get: unary<GetRequest, Buffer>('get', async (request) => answer(codec, await state.get(pointerOf(request)))),
-    create: unary<CreateRequest, Buffer>('create', async ({ resource, options }) => answer(codec, await state.create(codec.fromWire(resource), { owner: options.owner }))),
+    create: unary<CreateRequest, Buffer>('create', async ({ resource, options }) =>
+      answer(codec, await state.create(codec.fromWire(resource), { owner: options.owner })),
+    ),
     update: unary<UpdateRequest, Buffer>('update', async ({ newResource, options }) => {
       const expectedPhase = options.expectedPhase === undefined ? 'any' : phaseOf(options.expectedPhase);
       return answer(codec, await state.update(codec.fromWire(newResource), { owner: options.owner, expectedPhase }));
@@ -72,19 +90,24 @@ export function stateHandlers(context: HandlerContext) {
         if (++count % 256 === 0) await context.environment.breathe();
       }
     }),
-    watch: streaming<WatchRequest>('watch', async (call, signal) => {
-      const { namespace, type, id, options, apiVersion } = call.request;
-      const kind = { namespace, type };
-      if (id !== undefined) {
-        if (options.bootstrapContents || options.labelQuery.length > 0 || options.idQuery !== undefined) throw unsupported('a watch of one resource takes neither bootstrap_contents nor queries');
-        const watch = await state.watch({ ...kind, id }, { ...placeOf(options), signal });
-        return relay(context, call, watch, kind, { aggregated: options.aggregated, apiVersion, noops: true });
-      }
-      const watch = await state.watchKind(kind, { ...kindOptions(options), signal });
-      // A foreign client gets a bare bookmark only if it showed that it knows them.
-      const noops = options.bootstrapBookmark || options.startFromBookmark !== undefined;
-      return relay(context, call, watch, kind, { aggregated: options.aggregated, apiVersion, noops });
-    }, context.stopping),
+    watch: streaming<WatchRequest>(
+      'watch',
+      async (call, signal) => {
+        const { namespace, type, id, options, apiVersion } = call.request;
+        const kind = { namespace, type };
+        if (id !== undefined) {
+          if (options.bootstrapContents || options.labelQuery.length > 0 || options.idQuery !== undefined)
+            throw unsupported('a watch of one resource takes neither bootstrap_contents nor queries');
+          const watch = await state.watch({ ...kind, id }, { ...placeOf(options), signal });
+          return relay(context, call, watch, kind, { aggregated: options.aggregated, apiVersion, noops: true });
+        }
+        const watch = await state.watchKind(kind, { ...kindOptions(options), signal });
+        // A foreign client gets a bare bookmark only if it showed that it knows them.
+        const noops = options.bootstrapBookmark || options.startFromBookmark !== undefined;
+        return relay(context, call, watch, kind, { aggregated: options.aggregated, apiVersion, noops });
+      },
+      context.stopping,
+    ),
   };
 }
 
@@ -101,7 +124,8 @@ export function kindOptions(options: WireWatchOptions): WatchKindOptions {
 function placeOf(options: WireWatchOptions): Pick<WatchKindOptions, 'tailEvents' | 'startFromBookmark' | 'strict'> {
   return {
     ...(options.tailEvents !== 0 && { tailEvents: options.tailEvents }),
-    ...(options.startFromBookmark !== undefined && options.startFromBookmark.length > 0 && { startFromBookmark: Bytes.from(options.startFromBookmark) }),
+    ...(options.startFromBookmark !== undefined &&
+      options.startFromBookmark.length > 0 && { startFromBookmark: Bytes.from(options.startFromBookmark) }),
     ...(options.strict && { strict: true }),
   };
 }
@@ -170,7 +194,13 @@ interface RelayOptions {
  * Sends a watch over a stream. Events are pulled from the store only while the stream takes them, so that a client that
  * does not read costs what a lagging watcher costs, and nothing here.
  */
-export async function relay(context: HandlerContext, call: Streaming<never> | Streaming<unknown>, watch: AggregatedWatch | Awaited<ReturnType<State['watch']>>, kind: Kind, options: RelayOptions): Promise<void> {
+export async function relay(
+  context: HandlerContext,
+  call: Streaming<never> | Streaming<unknown>,
+  watch: AggregatedWatch | Awaited<ReturnType<State['watch']>>,
+  kind: Kind,
+  options: RelayOptions,
+): Promise<void> {
   const write = async (message: Buffer): Promise<void> => {
     if (!(call as Streaming<unknown>).write(message)) await drained(call);
   };

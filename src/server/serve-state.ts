@@ -92,7 +92,8 @@ async function bind(server: GrpcServer, address: ListenAddress, environment: Env
     // The folder keeps others out before the socket is there; the socket's own mode comes with its creation, whatever the umask.
     if ((await files.stat(folder)) === undefined) await files.makeDirectory(folder, { mode: 0o700 });
     const before = await files.stat(address.path);
-    if (before !== undefined && before.kind !== 'other') throw new SteadystateError('Invalid', `${address.path} exists and is no socket; choose another path`);
+    if (before !== undefined && before.kind !== 'other')
+      throw new SteadystateError('Invalid', `${address.path} exists and is no socket; choose another path`);
     if (before !== undefined) await files.remove(address.path);
     await bindPort(server, `unix:${address.path}`);
     await files.changeMode(address.path, 0o600);
@@ -106,7 +107,13 @@ function bindPort(server: GrpcServer, target: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.bindAsync(target, ServerCredentials.createInsecure(), (error, port) => {
       if (error === null) resolve(port);
-      else reject(new SteadystateError('Locked', `cannot listen on ${target}: ${error.message}; is another server running there?`, { cause: error, holder: 'another process' }));
+      else
+        reject(
+          new SteadystateError('Locked', `cannot listen on ${target}: ${error.message}; is another server running there?`, {
+            cause: error,
+            holder: 'another process',
+          }),
+        );
     });
   });
 }

@@ -41,11 +41,18 @@ export async function openStore(url: string | StoreUrl, options: OpenStoreOption
       const folder = dirname(parsed.file);
       if ((await environment.files.stat(folder)) === undefined) await environment.files.makeDirectory(folder, { mode: 0o700 });
       const state = await openSqliteState({ file: parsed.file, environment });
-      return { url: parsed, state, storeId: state.storeId, revision: () => state.revision, [Symbol.asyncDispose]: () => state[Symbol.asyncDispose]() };
+      return {
+        url: parsed,
+        state,
+        storeId: state.storeId,
+        revision: () => state.revision,
+        [Symbol.asyncDispose]: () => state[Symbol.asyncDispose](),
+      };
     }
     case 'unix':
     case 'grpc': {
-      if (parsed.kind === 'grpc' && parsed.tls) throw notYet(parsed, 'TLS to a server is not offered by this version; use grpc:// on loopback or a unix socket');
+      if (parsed.kind === 'grpc' && parsed.tls)
+        throw notYet(parsed, 'TLS to a server is not offered by this version; use grpc:// on loopback or a unix socket');
       const { openRemoteState } = await import('../backends/remote/index.ts');
       const address = parsed.kind === 'unix' ? `unix:${parsed.path}` : `${parsed.host}:${parsed.port}`;
       const remote = await openRemoteState({ address, environment, ...(registry && { registry }) });

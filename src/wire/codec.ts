@@ -26,7 +26,9 @@ export interface Field<Value> {
   readonly absent: () => Value;
 }
 
-type Fields<Message> = { readonly [Key in keyof Message]-?: Field<Exclude<Message[Key], undefined>> | OptionalField<Exclude<Message[Key], undefined>> };
+type Fields<Message> = {
+  readonly [Key in keyof Message]-?: Field<Exclude<Message[Key], undefined>> | OptionalField<Exclude<Message[Key], undefined>>;
+};
 
 interface OptionalField<Value> extends Field<Value> {
   readonly optional: true;
@@ -62,7 +64,13 @@ export function optional<Value>(field: Field<Value> & { readonly explicit?: Fiel
   return { ...(field.explicit ?? field), optional: true };
 }
 
-function scalar<Value>(number: number, wireType: WireType, absent: Value, write: (writer: BinaryWriter, value: Value) => void, read: (reader: BinaryReader) => Value): Field<Value> & { readonly explicit: Field<Value> } {
+function scalar<Value>(
+  number: number,
+  wireType: WireType,
+  absent: Value,
+  write: (writer: BinaryWriter, value: Value) => void,
+  read: (reader: BinaryReader) => Value,
+): Field<Value> & { readonly explicit: Field<Value> } {
   const always: Field<Value> = {
     number,
     absent: () => absent,
@@ -86,11 +94,33 @@ function readText(reader: BinaryReader): string {
   return decoder.decode(reader.bytes());
 }
 
-export const text = (number: number) => scalar<string>(number, WireType.LengthDelimited, '', (writer, value) => writer.string(value), readText);
-export const boolean = (number: number) => scalar<boolean>(number, WireType.Varint, false, (writer, value) => writer.bool(value), (reader) => reader.bool());
-export const int32 = (number: number) => scalar<number>(number, WireType.Varint, 0, (writer, value) => writer.int32(value), (reader) => reader.int32());
+export const text = (number: number) =>
+  scalar<string>(number, WireType.LengthDelimited, '', (writer, value) => writer.string(value), readText);
+export const boolean = (number: number) =>
+  scalar<boolean>(
+    number,
+    WireType.Varint,
+    false,
+    (writer, value) => writer.bool(value),
+    (reader) => reader.bool(),
+  );
+export const int32 = (number: number) =>
+  scalar<number>(
+    number,
+    WireType.Varint,
+    0,
+    (writer, value) => writer.int32(value),
+    (reader) => reader.int32(),
+  );
 /** A whole number that is safe in JavaScript. */
-export const int64 = (number: number) => scalar<number>(number, WireType.Varint, 0, (writer, value) => writer.int64(value), (reader) => Number(reader.int64()));
+export const int64 = (number: number) =>
+  scalar<number>(
+    number,
+    WireType.Varint,
+    0,
+    (writer, value) => writer.int64(value),
+    (reader) => Number(reader.int64()),
+  );
 
 export const bytes = (number: number): Field<Uint8Array> & { readonly explicit: Field<Uint8Array> } => {
   const always: Field<Uint8Array> = {

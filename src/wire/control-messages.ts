@@ -55,7 +55,13 @@ export interface ReadinessResponse {
   /** Whether its type can tell at all. */
   readonly known: string;
 }
-export const readinessResponseCodec: Codec<ReadinessResponse> = message<ReadinessResponse>({ status: text(1), reason: text(2), message: text(3), version: text(4), known: text(5) });
+export const readinessResponseCodec: Codec<ReadinessResponse> = message<ReadinessResponse>({
+  status: text(1),
+  reason: text(2),
+  message: text(3),
+  version: text(4),
+  known: text(5),
+});
 
 /** What the controllers say of one resource. */
 export interface ControllerNote {
@@ -70,14 +76,32 @@ export interface NotesResponse {
   readonly note: readonly ControllerNote[];
 }
 export const notesResponseCodec: Codec<NotesResponse> = message({
-  note: repeated(nested(1, message<ControllerNote>({ controller: text(1), lastError: text(2), failures: int64(3), failingSince: text(4), nextRunInMs: int64(5), running: text(6) }))),
+  note: repeated(
+    nested(
+      1,
+      message<ControllerNote>({
+        controller: text(1),
+        lastError: text(2),
+        failures: int64(3),
+        failingSince: text(4),
+        nextRunInMs: int64(5),
+        running: text(6),
+      }),
+    ),
+  ),
 });
 
 export interface DestroyIncarnationRequest extends WirePointer {
   readonly owner: string;
   readonly uid: string;
 }
-export const destroyIncarnationRequestCodec: Codec<DestroyIncarnationRequest> = message<DestroyIncarnationRequest>({ namespace: text(1), type: text(2), id: text(3), owner: text(4), uid: text(5) });
+export const destroyIncarnationRequestCodec: Codec<DestroyIncarnationRequest> = message<DestroyIncarnationRequest>({
+  namespace: text(1),
+  type: text(2),
+  id: text(3),
+  owner: text(4),
+  uid: text(5),
+});
 
 export interface WireKind {
   readonly namespace: string;

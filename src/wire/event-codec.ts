@@ -1,11 +1,11 @@
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import type { Kind, SteadystateError } from '../resource/index.ts';
 import { Bytes, SteadystateError as ErrorClass, tombstone } from '../resource/index.ts';
 import type { StateEvent } from '../state/index.ts';
-import { BinaryWriter } from '@bufbuild/protobuf/wire';
-import type { WireEvent } from './messages.ts';
-import { wireEventTypes } from './messages.ts';
 import type { Codec } from './codec.ts';
 import { boolean, bytes, encode, encoded, int32, int64, message, optional, text } from './codec.ts';
+import type { WireEvent } from './messages.ts';
+import { wireEventTypes } from './messages.ts';
 import type { ResourceCodec } from './resource-codec.ts';
 
 /** Events that were encoded before: one that many watchers share is encoded once. */
@@ -62,7 +62,13 @@ export function encodeEvent(event: StateEvent, kind: Kind, codec: ResourceCodec)
       parts = { ...common, error: event.error.message, errorCode: event.error.code };
       break;
     case 'kindErrored':
-      parts = { ...common, error: event.error.message, errorCode: event.error.code, errorNamespace: event.kind.namespace, errorType: event.kind.type };
+      parts = {
+        ...common,
+        error: event.error.message,
+        errorCode: event.error.code,
+        errorNamespace: event.kind.namespace,
+        errorType: event.kind.type,
+      };
       break;
     default:
       parts = { ...common, resource: codec.encode(tombstone({ namespace: kind.namespace, type: kind.type, id: '' })) };
@@ -83,6 +89,11 @@ export function encodeWatchResponse(events: readonly Uint8Array[]): Buffer {
 
 /** An event from its message; `undefined` for a type that is not known, which must not be taken for another. */
 export function decodeEvent(wire: WireEvent, codec: ResourceCodec): StateEvent | undefined {
+  const event = readEvent(wire, codec);
+  return event && Object.freeze(event);
+}
+
+function readEvent(wire: WireEvent, codec: ResourceCodec): StateEvent | undefined {
   const place = {
     ...(wire.revision !== undefined && { revision: wire.revision }),
     ...(wire.bookmark !== undefined && wire.bookmark.length > 0 && { bookmark: Bytes.from(wire.bookmark) }),
@@ -101,7 +112,8 @@ export function decodeEvent(wire: WireEvent, codec: ResourceCodec): StateEvent |
       return { type: 'noop', ...place };
     case 'errored': {
       const error = errorOf(wire);
-      if (wire.errorType !== '') return { type: 'kindErrored', kind: { namespace: wire.errorNamespace, type: wire.errorType }, error, ...place };
+      if (wire.errorType !== '')
+        return { type: 'kindErrored', kind: { namespace: wire.errorNamespace, type: wire.errorType }, error, ...place };
       return { type: 'errored', error, ...place };
     }
     default:
@@ -110,6 +122,8 @@ export function decodeEvent(wire: WireEvent, codec: ResourceCodec): StateEvent |
 }
 
 function errorOf(wire: WireEvent): SteadystateError {
-  return new ErrorClass(wire.errorCode === '' ? 'Unavailable' : (wire.errorCode as SteadystateError['code']), wire.error ?? 'the watch failed');
+  return new ErrorClass(
+    wire.errorCode === '' ? 'Unavailable' : (wire.errorCode as SteadystateError['code']),
+    wire.error ?? 'the watch failed',
+  );
 }
-

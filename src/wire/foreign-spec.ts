@@ -34,7 +34,8 @@ function readCompact(text: string): unknown {
     value = undefined;
   }
   try {
-    if (value !== undefined) return compactYaml(value) === text && !hasForeignKey(value) ? freezeSpec(value) : undefined;
+    // A number that JSON rounds is no exact reading; the YAML reader gives a bigint.
+    if (value !== undefined && compactYaml(value) === text) return hasForeignKey(value) ? undefined : freezeSpec(value);
     if (text === '') return undefined;
     const parsed = freezeSpec(parseYamlValue(text));
     return compactYaml(parsed) === text ? parsed : undefined;
@@ -59,4 +60,3 @@ export function visibleSpec(spec: unknown): unknown {
     return yaml;
   }
 }
-

@@ -48,7 +48,10 @@ export interface WireResource {
   readonly metadata?: WireMetadata;
   readonly spec?: WireSpec;
 }
-export const resourceCodec: Codec<WireResource> = message<WireResource>({ metadata: optional(nested(1, metadataCodec)), spec: optional(nested(2, specCodec)) });
+export const resourceCodec: Codec<WireResource> = message<WireResource>({
+  metadata: optional(nested(1, metadataCodec)),
+  spec: optional(nested(2, specCodec)),
+});
 
 export interface WireLabelTerm {
   readonly key: string;
@@ -125,7 +128,10 @@ export interface ListRequest {
 export const listRequestCodec: Codec<ListRequest> = message<ListRequest>({
   namespace: text(1),
   type: text(2),
-  options: nested(3, message<QueryOptions>({ labelQuery: repeated(nested(1, labelQueryCodec)), idQuery: optional(nested(2, idQueryCodec)) })),
+  options: nested(
+    3,
+    message<QueryOptions>({ labelQuery: repeated(nested(1, labelQueryCodec)), idQuery: optional(nested(2, idQueryCodec)) }),
+  ),
 });
 
 export interface CreateRequest {
@@ -133,7 +139,10 @@ export interface CreateRequest {
   readonly options: { readonly owner: string };
 }
 const ownerOptionsCodec = message<{ readonly owner: string }>({ owner: text(1) });
-export const createRequestCodec: Codec<CreateRequest> = message<CreateRequest>({ resource: optional(nested(1, resourceCodec)), options: nested(2, ownerOptionsCodec) });
+export const createRequestCodec: Codec<CreateRequest> = message<CreateRequest>({
+  resource: optional(nested(1, resourceCodec)),
+  options: nested(2, ownerOptionsCodec),
+});
 
 export interface UpdateRequest {
   readonly newResource?: WireResource;
@@ -148,9 +157,12 @@ export const updateRequestCodec: Codec<UpdateRequest> = message<UpdateRequest>({
 export interface OwnedPointerRequest extends WirePointer {
   readonly options: { readonly owner: string };
 }
-export const ownedPointerRequestCodec: Codec<OwnedPointerRequest> = message<OwnedPointerRequest>({ ...pointerFields, options: nested(4, ownerOptionsCodec) });
+export const ownedPointerRequestCodec: Codec<OwnedPointerRequest> = message<OwnedPointerRequest>({
+  ...pointerFields,
+  options: nested(4, ownerOptionsCodec),
+});
 
-export interface Empty {}
+export type Empty = {};
 export const emptyCodec: Codec<Empty> = message<Empty>({});
 
 export interface TeardownResponse {

@@ -2,7 +2,16 @@ import type { LabelTerm, ResourceQuery } from '../resource/index.ts';
 import { invalid } from '../resource/index.ts';
 import type { QueryOptions, WireLabelTerm } from './messages.ts';
 
-const operations: readonly (LabelTerm['op'] | 'notExists')[] = ['exists', 'equal', 'notExists', 'in', 'lessThan', 'lessOrEqual', 'lessThanNumeric', 'lessOrEqualNumeric'];
+const operations: readonly (LabelTerm['op'] | 'notExists')[] = [
+  'exists',
+  'equal',
+  'notExists',
+  'in',
+  'lessThan',
+  'lessOrEqual',
+  'lessThanNumeric',
+  'lessOrEqualNumeric',
+];
 
 export function queryFromWire({ labelQuery, idQuery }: QueryOptions): ResourceQuery {
   return {

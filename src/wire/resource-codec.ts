@@ -1,5 +1,5 @@
 import type { AnyResourceDefinition, DefinitionRegistry, Metadata, Resource, Tombstone } from '../resource/index.ts';
-import { freezeSpec, invalid, makeMetadata, assembleResource, tombstone } from '../resource/index.ts';
+import { assembleResource, freezeSpec, invalid, makeMetadata, tombstone } from '../resource/index.ts';
 import { encode } from './codec.ts';
 import { foreignKey, fromForeign, isForeignSpec } from './foreign-spec.ts';
 import type { WireMetadata, WireResource, WireSpec } from './messages.ts';
@@ -23,7 +23,10 @@ export class ResourceCodec {
   }
 
   toWire(resource: Resource | Tombstone): WireResource {
-    return { metadata: metadataToWire(resource.metadata), spec: resource.spec === undefined ? emptySpec : this.#specToWire(resource.metadata.type, resource.spec) };
+    return {
+      metadata: metadataToWire(resource.metadata),
+      spec: resource.spec === undefined ? emptySpec : this.#specToWire(resource.metadata.type, resource.spec),
+    };
   }
 
   /** A Resource message as bytes. */
@@ -48,7 +51,8 @@ export class ResourceCodec {
   fromWireOrTombstone(wire: WireResource | undefined): Resource | Tombstone {
     const spec = wire?.spec;
     if (wire?.metadata === undefined) throw invalid([{ path: 'metadata', message: 'a resource needs metadata' }]);
-    if (spec === undefined || (spec.protoSpec.length === 0 && spec.yamlSpec === '' && wire.metadata.version === 'undefined')) return tombstone(wire.metadata);
+    if (spec === undefined || (spec.protoSpec.length === 0 && spec.yamlSpec === '' && wire.metadata.version === 'undefined'))
+      return tombstone(wire.metadata);
     return this.fromWire(wire);
   }
 
@@ -92,14 +96,42 @@ function metadataToWire(metadata: Metadata): WireMetadata {
   const created = toTimestamp(metadata.created);
   const updated = toTimestamp(metadata.updated);
   const { namespace, type, id, version, owner, phase, finalizers, labels, annotations, uid } = metadata;
-  return { namespace, type, id, version, owner, phase, finalizers, labels, annotations, uid, ...(created && { created }), ...(updated && { updated }) };
+  return {
+    namespace,
+    type,
+    id,
+    version,
+    owner,
+    phase,
+    finalizers,
+    labels,
+    annotations,
+    uid,
+    ...(created && { created }),
+    ...(updated && { updated }),
+  };
 }
 
 function metadataFromWire(wire: WireMetadata): Metadata {
   const { namespace, type, id, version, owner, phase, finalizers, labels, annotations, uid } = wire;
-  if (phase !== 'running' && phase !== 'tearingDown') throw invalid([{ path: 'metadata.phase', message: `expected running or tearingDown, found ${JSON.stringify(phase)}` }]);
-  if (version !== 'undefined' && !isUint64(version)) throw invalid([{ path: 'metadata.version', message: `expected a decimal number or undefined, found ${JSON.stringify(version)}` }]);
-  return makeMetadata({ namespace, type, id, version, owner, phase, finalizers, labels, annotations, uid, created: fromTimestamp(wire.created), updated: fromTimestamp(wire.updated) });
+  if (phase !== 'running' && phase !== 'tearingDown')
+    throw invalid([{ path: 'metadata.phase', message: `expected running or tearingDown, found ${JSON.stringify(phase)}` }]);
+  if (version !== 'undefined' && !isUint64(version))
+    throw invalid([{ path: 'metadata.version', message: `expected a decimal number or undefined, found ${JSON.stringify(version)}` }]);
+  return makeMetadata({
+    namespace,
+    type,
+    id,
+    version,
+    owner,
+    phase,
+    finalizers,
+    labels,
+    annotations,
+    uid,
+    created: fromTimestamp(wire.created),
+    updated: fromTimestamp(wire.updated),
+  });
 }
 
 function isUint64(text: string): boolean {

@@ -15,9 +15,16 @@ export interface Method<Request, Response> {
 }
 
 /** A method whose server hands over bytes that it has encoded already. */
-export type EncodedMethod<Request, Response> = Omit<Method<Request, Response>, 'responseSerialize'> & { readonly responseSerialize: (message: Buffer) => Buffer };
+export type EncodedMethod<Request, Response> = Omit<Method<Request, Response>, 'responseSerialize'> & {
+  readonly responseSerialize: (message: Buffer) => Buffer;
+};
 
-function method<Request, Response>(path: string, request: Codec<Request>, response: Codec<Response>, responseStream = false): Method<Request, Response> {
+function method<Request, Response>(
+  path: string,
+  request: Codec<Request>,
+  response: Codec<Response>,
+  responseStream = false,
+): Method<Request, Response> {
   return {
     path,
     requestStream: false,
@@ -29,7 +36,12 @@ function method<Request, Response>(path: string, request: Codec<Request>, respon
   };
 }
 
-function encodedMethod<Request, Response>(path: string, request: Codec<Request>, response: Codec<Response>, responseStream = false): EncodedMethod<Request, Response> {
+function encodedMethod<Request, Response>(
+  path: string,
+  request: Codec<Request>,
+  response: Codec<Response>,
+  responseStream = false,
+): EncodedMethod<Request, Response> {
   return { ...method(path, request, response, responseStream), responseSerialize: (bytes) => bytes };
 }
 

@@ -1,5 +1,5 @@
 import type { ErrorCode, Pointer, SteadystateError } from '../resource/index.ts';
-import { findError, SteadystateError as ErrorClass } from '../resource/index.ts';
+import { SteadystateError as ErrorClass, findError } from '../resource/index.ts';
 import type { Codec } from './codec.ts';
 import { bytes, decode, encode, int32, message, nested, repeated, text, textMap } from './codec.ts';
 
@@ -40,11 +40,12 @@ const statusCodec: Codec<{ readonly code: number; readonly message: string; read
   message: text(2),
   details: repeated(nested(3, message<Any>({ typeUrl: text(1), value: bytes(2) }))),
 });
-const errorInfoCodec: Codec<{ readonly reason: string; readonly domain: string; readonly metadata: Readonly<Record<string, string>> }> = message({
-  reason: text(1),
-  domain: text(2),
-  metadata: textMap(3),
-});
+const errorInfoCodec: Codec<{ readonly reason: string; readonly domain: string; readonly metadata: Readonly<Record<string, string>> }> =
+  message({
+    reason: text(1),
+    domain: text(2),
+    metadata: textMap(3),
+  });
 
 export interface WireStatus {
   readonly code: number;
@@ -60,7 +61,11 @@ export function toStatus(error: unknown, call: CallName): WireStatus {
   const info = encode(errorInfoCodec, { reason: known.code, domain, metadata: detailsOf(known) });
   // Headers must stay small: a long list of issues is cut, the code and the pointer are not.
   const brief = known.message.length > 4_000 ? `${known.message.slice(0, 4_000)}…` : known.message;
-  return { code, message: brief, details: encode(statusCodec, { code, message: brief, details: [{ typeUrl: errorInfoType, value: info }] }) };
+  return {
+    code,
+    message: brief,
+    details: encode(statusCodec, { code, message: brief, details: [{ typeUrl: errorInfoType, value: info }] }),
+  };
 }
 
 function statusCode(error: SteadystateError, call: CallName): number {
@@ -122,13 +127,24 @@ export interface FailedCall {
 const mutations: ReadonlySet<CallName> = new Set(['create', 'update', 'destroy', 'teardown', 'teardownAndDestroy']);
 
 /** The error of a status: rebuilt exactly from its details, or read as a COSI server means it. */
-export function fromStatus(status: { readonly code: number; readonly message: string; readonly details?: Uint8Array | undefined }, failed: FailedCall): SteadystateError {
+export function fromStatus(
+  status: { readonly code: number; readonly message: string; readonly details?: Uint8Array | undefined },
+  failed: FailedCall,
+): SteadystateError {
   const rebuilt = status.details === undefined ? undefined : rebuild(status.message, status.details);
   if (rebuilt !== undefined) return rebuilt;
   const { pointer } = failed;
   const about = pointer === undefined ? {} : { pointer };
-  const make = (code: ErrorCode, more: ConstructorParameters<typeof ErrorClass>[2] = {}): SteadystateError => new ErrorClass(code, status.message, { ...about, ...more });
-  const unclear: readonly number[] = [grpcCodes.unavailable, grpcCodes.deadlineExceeded, grpcCodes.cancelled, grpcCodes.internal, grpcCodes.unknown, grpcCodes.resourceExhausted];
+  const make = (code: ErrorCode, more: ConstructorParameters<typeof ErrorClass>[2] = {}): SteadystateError =>
+    new ErrorClass(code, status.message, { ...about, ...more });
+  const unclear: readonly number[] = [
+    grpcCodes.unavailable,
+    grpcCodes.deadlineExceeded,
+    grpcCodes.cancelled,
+    grpcCodes.internal,
+    grpcCodes.unknown,
+    grpcCodes.resourceExhausted,
+  ];
   if (failed.sent && mutations.has(failed.call) && unclear.includes(status.code)) {
     return new ErrorClass('Ambiguous', `the outcome of the write is unknown: ${status.message}; read before you write again`, about);
   }

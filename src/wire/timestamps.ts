@@ -7,7 +7,8 @@ export function toTimestamp(text: string): WireTimestamp | undefined {
   const parts = form.exec(text);
   if (parts === null) return undefined;
   const [, year, month, day, hour, minute, second, fraction = ''] = parts;
-  const seconds = daysSinceEpoch(Number(year), Number(month), Number(day)) * 86_400 + Number(hour) * 3600 + Number(minute) * 60 + Number(second);
+  const seconds =
+    daysSinceEpoch(Number(year), Number(month), Number(day)) * 86_400 + Number(hour) * 3600 + Number(minute) * 60 + Number(second);
   return { seconds, nanos: Number(fraction.padEnd(9, '0')) };
 }
 
@@ -36,7 +37,9 @@ function civilDate(days: number): { readonly year: number; readonly month: numbe
   const shifted = days + 719_468;
   const era = Math.floor(shifted / 146_097);
   const dayOfEra = shifted - era * 146_097;
-  const yearOfEra = Math.floor((dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365);
+  const yearOfEra = Math.floor(
+    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365,
+  );
   const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
   const shiftedMonth = Math.floor((5 * dayOfYear + 2) / 153);
   const month = shiftedMonth + (shiftedMonth < 10 ? 3 : -9);

@@ -158,7 +158,8 @@ class Reader {
     for (const item of node.items) {
       const key = keyText(item);
       if (key === undefined) this.#fail((item.key ?? node) as Node, path, 'a key must be text');
-      if (key === '<<' && isScalar(item.key) && (item.key as Scalar).type === 'PLAIN') this.#fail(item.key as Node, path, 'merge keys (<<) are not read; write the fields out');
+      if (key === '<<' && isScalar(item.key) && (item.key as Scalar).type === 'PLAIN')
+        this.#fail(item.key as Node, path, 'merge keys (<<) are not read; write the fields out');
       const at = appendPath(path, key);
       if (key === '__proto__') this.#fail(item.key as Node, at, 'this key is not allowed');
       if (!isWellFormed(key)) this.#fail(item.key as Node, at, 'a key must be well-formed Unicode');
@@ -188,7 +189,8 @@ class Reader {
     if (typeof value === 'number') {
       if (!Number.isFinite(value)) this.#fail(node, path, `${source ?? value} is not a finite number`);
       // 1e20 and 9007199254740993.0 are whole numbers that a double would round or that have another text form.
-      if (Number.isInteger(value) && !Number.isSafeInteger(value)) this.#fail(node, path, `${source ?? value} is a whole number beyond 2^53: write it as an integer`);
+      if (Number.isInteger(value) && !Number.isSafeInteger(value))
+        this.#fail(node, path, `${source ?? value} is a whole number beyond 2^53: write it as an integer`);
       return value === 0 ? 0 : value;
     }
     if (typeof value === 'boolean' || value === null) return value;
@@ -197,7 +199,8 @@ class Reader {
 
   #readBinary(node: Scalar, path: string): Bytes {
     const text = String(node.source ?? node.value).replace(/\s+/g, '');
-    if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)) this.#fail(node, path, '!!binary needs base64 text');
+    if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text))
+      this.#fail(node, path, '!!binary needs base64 text');
     return Bytes.from(Buffer.from(text, 'base64'));
   }
 }

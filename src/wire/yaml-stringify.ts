@@ -45,7 +45,9 @@ function needsQuotes(text: string): boolean {
 export function compactYaml(value: unknown): string {
   if (!fitsJson(value)) return stringifyYaml(value);
   const text = JSON.stringify(value);
-  return unprintable.test(text) ? text.replace(unprintableAll, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`) : text;
+  return unprintable.test(text)
+    ? text.replace(unprintableAll, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    : text;
 }
 
 const unprintable = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/;

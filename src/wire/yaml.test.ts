@@ -5,7 +5,10 @@ import { parseYaml, parseYamlValue } from './yaml-parse.ts';
 import { compactYaml, stringifyYaml } from './yaml-stringify.ts';
 
 const text = fc.string({ unit: 'binary' });
-const number = fc.oneof(fc.maxSafeInteger(), fc.double({ noNaN: true, noDefaultInfinity: true }).filter((value) => !Number.isInteger(value)));
+const number = fc.oneof(
+  fc.maxSafeInteger(),
+  fc.double({ noNaN: true, noDefaultInfinity: true }).filter((value) => !Number.isInteger(value)),
+);
 const value = fc.letrec((tie) => ({
   any: fc.oneof(
     { maxDepth: 4 },
@@ -15,9 +18,32 @@ const value = fc.letrec((tie) => ({
     fc.constant(null),
     fc.bigInt({ min: 2n ** 53n, max: 2n ** 80n }),
     fc.uint8Array().map((bytes) => Bytes.from(bytes)),
-    fc.constantFrom('y', 'no', '1e3', '0x10', '1_000', '<<', '=', '~', '12:30:45', '2026-01-01', ' a', 'a ', '\t', '- a', '#', ': ', '|', '.5', '+1'),
+    fc.constantFrom(
+      'y',
+      'no',
+      '1e3',
+      '0x10',
+      '1_000',
+      '<<',
+      '=',
+      '~',
+      '12:30:45',
+      '2026-01-01',
+      ' a',
+      'a ',
+      '\t',
+      '- a',
+      '#',
+      ': ',
+      '|',
+      '.5',
+      '+1',
+    ),
     fc.array(tie('any')),
-    fc.dictionary(text.filter((key) => key !== '__proto__'), tie('any')),
+    fc.dictionary(
+      text.filter((key) => key !== '__proto__'),
+      tie('any'),
+    ),
   ),
 })).any;
 
@@ -35,7 +61,10 @@ describe('round trips', () => {
 });
 
 describe('what is refused, with its place', () => {
-  const bomb = `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefgh'.split('').map((name, index) => `${name}: &${name} [${Array(9).fill(`*${'abcdefgh'[index]}`).join(',')}]`).join('\n')}\n`;
+  const bomb = `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefgh'
+    .split('')
+    .map((name, index) => `${name}: &${name} [${Array(9).fill(`*${'abcdefgh'[index]}`).join(',')}]`)
+    .join('\n')}\n`;
   test.each([
     ['an alias bomb', bomb, /more than 200000 nodes/],
     ['merge keys', 'a: &x {b: 1}\nc: {<<: *x}', /f:2:5: .*merge keys/],

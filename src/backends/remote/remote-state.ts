@@ -1,7 +1,7 @@
 import type { ServiceError } from '@grpc/grpc-js';
 import type { Environment } from '../../environment/index.ts';
 import type { DefinitionRegistry, Kind, Pointer, Resource, ResourceInput, TypedKind } from '../../resource/index.ts';
-import { checkPointer, isUnsupportedError, makeResource, SteadystateError } from '../../resource/index.ts';
+import { checkKind, checkPointer, isUnsupportedError, makeResource, SteadystateError } from '../../resource/index.ts';
 import type {
   AggregatedWatch,
   Capabilities,
@@ -17,7 +17,7 @@ import type {
   Watch,
   WatchKindOptions,
 } from '../../state/index.ts';
-import { createAggregatedWatch, createWatch, versionConflict } from '../../state/index.ts';
+import { checkWatchOptions, createAggregatedWatch, createWatch, mapSource, versionConflict } from '../../state/index.ts';
 import type { InfoResponse, ResourceAnswer, WatchResponse, WireWatchOptions } from '../../wire/index.ts';
 import { controlService, decodeEvent, queryToWire, ResourceCodec, stateService } from '../../wire/index.ts';
 import { Calls, defaultDeadlineMs } from './calls.ts';
@@ -113,6 +113,7 @@ class RemoteCore implements RemoteState {
 
   async list<Spec>(kind: TypedKind<Spec>, options: ListOptions = {}): Promise<ResourceList<Spec>> {
     this.#refuse(options.signal);
+    checkKind(kind);
     const { namespace, type } = kind;
     const stream = this.#calls.stream(stateService.list, { namespace, type, options: queryToWire(options) });
     const items: Resource<Spec>[] = [];
@@ -207,7 +208,10 @@ class RemoteCore implements RemoteState {
     const source = await this.#source(options, false, (wire) =>
       this.#calls.stream(stateService.watch, { namespace, type, id, options: wire, apiVersion: 1 }),
     );
-    return createWatch<Spec>(source, { environment: this.#environment, signal: options.signal });
+    return createWatch<Spec>(options.tailEvents === 0 ? withoutFirst(source) : source, {
+      environment: this.#environment,
+      signal: options.signal,
+    });
   }
 
   async watchKind<Spec>(kind: TypedKind<Spec>, options: WatchKindOptions = {}): Promise<Watch<Spec>> {
@@ -222,6 +226,7 @@ class RemoteCore implements RemoteState {
     this.#refuse(options.signal);
     if (this.control === undefined)
       throw new SteadystateError('Unsupported', 'this server cannot watch several kinds in one order; watch each kind');
+    for (const kind of kinds) checkKind(kind);
     const kind = kinds.map(({ namespace, type }) => ({ namespace, type }));
     const source = await this.#source(options, true, (wire) => this.#calls.stream(controlService.watchKinds, { kind, options: wire }));
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
@@ -233,8 +238,10 @@ class RemoteCore implements RemoteState {
     this.#close();
   }
 
-  #kindSource({ namespace, type }: Kind, options: WatchKindOptions): Promise<EventSource> {
+  async #kindSource(kind: Kind, options: WatchKindOptions): Promise<EventSource> {
     this.#refuse(options.signal);
+    checkKind(kind);
+    const { namespace, type } = kind;
     return this.#source(options, true, (wire) => this.#calls.stream(stateService.watch, { namespace, type, options: wire, apiVersion: 1 }));
   }
 
@@ -243,6 +250,7 @@ class RemoteCore implements RemoteState {
     bookmarks: boolean,
     open: (wire: WireWatchOptions) => ReturnType<Calls['stream']>,
   ): Promise<EventSource> {
+    checkWatchOptions(options);
     // A bookmark at the start makes every watch of a kind resumable from its first moment.
     const asked = options.bootstrapBookmark === true || options.startFromBookmark !== undefined || options.bootstrapContents === true;
     const base = watchOptions(options);
@@ -292,6 +300,16 @@ class RemoteCore implements RemoteState {
 
 function bare({ namespace, type, id }: Pointer): Pointer {
   return { namespace, type, id };
+}
+
+/** The protocol cannot say `tailEvents: 0`: the present value comes, and is left out here. */
+function withoutFirst(source: EventSource): EventSource {
+  let first = true;
+  return mapSource(source, (batch) => {
+    if (!first) return batch;
+    first = false;
+    return batch.slice(1);
+  });
 }
 
 function watchOptions(options: WatchKindOptions): WireWatchOptions {

@@ -1,0 +1,40 @@
+import type { CommandContext } from '../context.ts';
+import { timeoutMs, withSession } from '../context.ts';
+import { exitCodes, UsageError } from '../exit-codes.ts';
+import { applyAll } from '../files/apply-resources.ts';
+import { loadResourceFiles } from '../files/load-files.ts';
+import { TypesLookup } from '../types-lookup.ts';
+import { nameOf } from './get.ts';
+import { waitForReady } from './wait-ready.ts';
+
+export interface ApplyOptions {
+  readonly filename: readonly string[];
+  readonly wait?: boolean;
+}
+
+/** `apply -f FILE…` */
+export async function applyCommand(context: CommandContext, options: ApplyOptions): Promise<number> {
+  if (options.filename.length === 0) throw new UsageError('name what to apply with -f FILE, a folder, or - for standard input');
+  const { io, environment } = context;
+  return withSession(
+    context,
+    async (session) => {
+      const types = await TypesLookup.read(session.state);
+      const files = await loadResourceFiles(options.filename, { io, environment, types, namespace: context.options.namespace });
+      const { exitCode, applied } = await applyAll(
+        session,
+        files,
+        ({ resource, verb }) => io.write(`${nameOf(resource).trimEnd()} ${verb}\n`),
+        (text) => io.writeError(`${text}\n`),
+      );
+      if (options.wait !== true || exitCode !== exitCodes.ok) return exitCode;
+      return waitForReady(
+        context,
+        session,
+        applied.map(({ resource }) => resource.metadata),
+        timeoutMs(context, 120_000),
+      );
+    },
+    { create: true },
+  );
+}

@@ -1,0 +1,176 @@
+import type { Resource, ResourceQuery } from '../../resource/index.ts';
+import { isNotFoundError, namespaceDefinition, parseLabelQuery } from '../../resource/index.ts';
+import type { CommandContext } from '../context.ts';
+import { withSession } from '../context.ts';
+import { ExitError, exitCodes, UsageError } from '../exit-codes.ts';
+import type { JoinedResource } from '../joined.ts';
+import { companionOf, companionsOf, joinStatus, statusTypeOf } from '../joined.ts';
+import { fileForm, jsonText, parseOutput, structured } from '../output/format.ts';
+import { compilePath, valueText } from '../output/jsonpath.ts';
+import { Table } from '../output/table.ts';
+import type { Session } from '../session.ts';
+import type { KnownType } from '../types-lookup.ts';
+import { TypesLookup } from '../types-lookup.ts';
+import { rowShape } from './rows.ts';
+
+export interface GetOptions {
+  readonly selector?: string;
+  readonly watch?: boolean;
+  readonly sortBy?: string;
+  readonly headers?: boolean;
+}
+
+/** `get TYPE [ID…]` */
+export async function getCommand(context: CommandContext, typeName: string, ids: readonly string[], options: GetOptions): Promise<number> {
+  const format = parseOutput(context.options.output);
+  const query: ResourceQuery = options.selector === undefined ? {} : { labelQueries: [parseLabelQuery(options.selector)] };
+  if (ids.length > 0 && options.selector !== undefined) throw new UsageError('ids and -l cannot be combined');
+  if (ids.length > 0 && context.options.allNamespaces === true)
+    throw new UsageError('ids and -A cannot be combined: an id is looked up in one namespace');
+  return withSession(context, async (session) => {
+    const types = await TypesLookup.read(session.state);
+    const type = types.find(typeName);
+    const namespaces = await namespacesOf(context, session, type);
+    const found = await read(session, types, type, namespaces, ids, query);
+    const resources = sorted(found.resources, options.sortBy);
+    const { io } = context;
+    if (format === 'yaml' || format === 'json') io.write(structured(format, resources, ids.length === 1));
+    else if (format === 'name') io.write(resources.map(nameOf).join(''));
+    else if (typeof format === 'object')
+      io.write(
+        format.jsonPath(
+          ids.length === 1 && resources.length === 1 ? pathForm(resources[0] as JoinedResource) : { items: resources.map(pathForm) },
+        ),
+      );
+    else {
+      const shape = rowShape(type.definition, {
+        wide: format === 'wide',
+        namespaces: context.options.allNamespaces === true,
+        nowMs: () => context.environment.now(),
+      });
+      const table = new Table(options.headers === false ? [] : shape.headings);
+      const columns = io.isTerminal ? io.columns() : 0;
+      if (resources.length > 0 || options.watch === true)
+        io.write(table.render(resources.map(shape.cells), { columns, headings: options.headers !== false }));
+      else if (found.missing.length === 0) io.writeError(`no ${type.definition?.displayType ?? type.type} in ${namespaces.join(', ')}\n`);
+      if (options.watch === true)
+        await watchRows(context, session, types, type, namespaces, ids, query, resources, (row) =>
+          io.write(table.render([shape.cells(row)], { columns, headings: false })),
+        );
+    }
+    for (const id of found.missing) io.writeError(`${type.type}/${namespaces[0]}/${id} does not exist\n`);
+    return found.missing.length > 0 ? exitCodes.notFound : exitCodes.ok;
+  });
+}
+
+/** What JSONPaths of `-o` and `--for` look at. */
+export function pathForm(resource: JoinedResource): unknown {
+  return { ...fileForm(resource), ...(resource.status !== undefined && { status: resource.status }) };
+}
+
+export function nameOf({ metadata }: Pick<Resource, 'metadata'>): string {
+  return `${metadata.type.slice(0, metadata.type.indexOf('.')).toLowerCase()}/${metadata.id}\n`;
+}
+
+/** The namespaces that a command looks into. */
+export async function namespacesOf(context: CommandContext, session: Session, type: KnownType): Promise<readonly string[]> {
+  const { namespace, allNamespaces } = context.options;
+  if (allNamespaces !== true) return [namespace ?? type.defaultNamespace];
+  const { items } = await session.state.list(namespaceDefinition.kind());
+  return [...new Set([...items.map((item) => item.metadata.id), type.defaultNamespace])].sort();
+}
+
+async function read(
+  session: Session,
+  types: TypesLookup,
+  type: KnownType,
+  namespaces: readonly string[],
+  ids: readonly string[],
+  query: ResourceQuery,
+): Promise<{ readonly resources: readonly JoinedResource[]; readonly missing: readonly string[] }> {
+  const { state } = session;
+  if (ids.length === 0) {
+    const resources: JoinedResource[] = [];
+    for (const namespace of namespaces) {
+      const kind = { namespace, type: type.type };
+      const [{ items }, companions] = await Promise.all([state.list(kind, query), companionsOf(state, types, kind)]);
+      resources.push(...items.map((item) => joinStatus(item, companions.get(item.metadata.id), types)));
+    }
+    return { resources, missing: [] };
+  }
+  const resources: JoinedResource[] = [];
+  const missing: string[] = [];
+  for (const id of ids) {
+    try {
+      const resource = await state.get({ namespace: namespaces[0] as string, type: type.type, id });
+      resources.push(joinStatus(resource, await companionOf(state, types, resource), types));
+    } catch (error) {
+      if (!isNotFoundError(error)) throw error;
+      missing.push(id);
+    }
+  }
+  return { resources, missing };
+}
+
+function sorted(resources: readonly JoinedResource[], by: string | undefined): readonly JoinedResource[] {
+  if (by === undefined) return resources;
+  const path = compilePath(by);
+  const key = (resource: JoinedResource): unknown => path(pathForm(resource))[0];
+  return [...resources].sort((left, right) => {
+    const [a, b] = [key(left), key(right)];
+    if (typeof a === 'number' && typeof b === 'number') return a - b;
+    const [x, y] = [valueText(a), valueText(b)];
+    return x < y ? -1 : x > y ? 1 : 0;
+  });
+}
+
+/** Prints a row for each change, its companion's too, until the command is interrupted. */
+async function watchRows(
+  context: CommandContext,
+  session: Session,
+  types: TypesLookup,
+  type: KnownType,
+  namespaces: readonly string[],
+  ids: readonly string[],
+  query: ResourceQuery,
+  shown: readonly JoinedResource[],
+  print: (row: JoinedResource) => void,
+): Promise<void> {
+  const { signal } = context.io;
+  const { state } = session;
+  const last = new Map<string, string>(shown.map((resource) => [keyOf(resource.metadata), jsonText(pathForm(resource))]));
+  const wanted = ({ metadata }: Pick<Resource, 'metadata'>): boolean => ids.length === 0 || ids.includes(metadata.id);
+  const tell = (resource: Resource, companion: Resource | undefined): void => {
+    const joined = joinStatus(resource, companion, types);
+    const text = jsonText(pathForm(joined));
+    if (last.get(keyOf(resource.metadata)) === text) return;
+    last.set(keyOf(resource.metadata), text);
+    print(joined);
+  };
+  const statusType = statusTypeOf(types, type.type);
+  const follow = async (namespace: string): Promise<void> => {
+    const resources = new Map<string, Resource>();
+    const companions = new Map<string, Resource>();
+    const one = async (kindType: string, into: Map<string, Resource>, own: boolean): Promise<void> => {
+      const watch = await state.follow({ namespace, type: kindType }, { bootstrapContents: true, signal, ...(own ? query : {}) });
+      for await (const event of watch) {
+        if (event.type === 'errored') throw event.error;
+        if (event.type === 'destroyed') {
+          into.delete(event.resource.metadata.id);
+          if (own && event.resource.spec !== undefined) last.delete(keyOf(event.resource.metadata));
+        }
+        if (event.type !== 'created' && event.type !== 'updated') continue;
+        into.set(event.resource.metadata.id, event.resource);
+        const resource = resources.get(event.resource.metadata.id);
+        if (resource !== undefined && wanted(resource)) tell(resource, companions.get(resource.metadata.id));
+      }
+    };
+    await Promise.all([one(type.type, resources, true), ...(statusType === undefined ? [] : [one(statusType, companions, false)])]);
+  };
+  await Promise.all(namespaces.map(follow));
+  if (!signal.aborted) throw new ExitError(exitCodes.failed, 'the watch ended: the store was closed');
+}
+
+function keyOf({ namespace, type, id }: Resource['metadata']): string {
+  return JSON.stringify([namespace, type, id]);
+}

@@ -1,0 +1,139 @@
+import { fileURLToPath } from 'node:url';
+import { stackDefinition } from '../../host/index.ts';
+import { isUnavailableError } from '../../resource/index.ts';
+import type { State } from '../../state/index.ts';
+import { openStore, parseStoreUrl } from '../../stores/index.ts';
+import type { CommandContext } from '../context.ts';
+import { deadline, timeoutMs } from '../context.ts';
+import { exitCodes, UsageError } from '../exit-codes.ts';
+import { applyAll } from '../files/apply-resources.ts';
+import { loadResourceFiles } from '../files/load-files.ts';
+import { LiveView } from '../live-view.ts';
+import { readinessOf, validateLocally } from '../local-control.ts';
+import { openPatiently } from '../open-patiently.ts';
+import type { Operator } from '../operator.ts';
+import { startOperator } from '../operator.ts';
+import type { Session } from '../session.ts';
+import { connect, defaultFile, defaultSocket } from '../session.ts';
+import { TypesLookup } from '../types-lookup.ts';
+import { nameOf } from './get.ts';
+
+export interface UpOptions {
+  /** `ready`: end with 0 once everything is. */
+  readonly until?: string;
+}
+
+/** The stack that is shown when no file is named. */
+const exampleFile = fileURLToPath(new URL('../../../examples/host/shop.yaml', import.meta.url));
+
+/** `up [FILE…]` */
+export async function upCommand(context: CommandContext, files: readonly string[], options: UpOptions): Promise<number> {
+  if (options.until !== undefined && options.until !== 'ready') throw new UsageError(`--until: expected ready, found ${options.until}`);
+  const { io, environment } = context;
+  const paths = files.length > 0 ? files : [exampleFile];
+  const beside = await running(context);
+  if (beside !== undefined) {
+    await using session = beside;
+    io.write(`an operator is running here already (process ${session.control?.info.pid ?? 'unknown'}); applying there\n`);
+    return showUntilReady(context, session, paths, session.state);
+  }
+  const url = parseStoreUrl(context.options.store ?? `sqlite:${defaultFile(io.storeDirectory)}`, io.directory);
+  await using store = await openPatiently(context, () => openStore(url, { environment, directory: io.directory }));
+  const listen = `unix:${defaultSocket(io.storeDirectory)}`;
+  const operator = await startOperator({ environment, store, listen: [listen], directory: io.directory, modules: [], host: true });
+  const stop = new AbortController();
+  const abort = (): void => stop.abort();
+  io.signal.addEventListener('abort', abort, { once: true });
+  if (io.signal.aborted) abort();
+  const ran = operator.run(stop.signal);
+  try {
+    const exitCode = await showUntilReady(context, localSession(operator, store.url), paths, operator.state, options.until === 'ready');
+    if (options.until === 'ready' || exitCode !== exitCodes.ok) return exitCode;
+    if (!io.signal.aborted) io.write(whatToTry(paths, listen));
+    await aborted(io.signal);
+    return exitCodes.ok;
+  } finally {
+    io.signal.removeEventListener('abort', abort);
+    if (io.signal.aborted) io.writeError('stopping: what runs is taken down, what is declared stays (again to stop at once)\n');
+    stop.abort();
+    await ran;
+  }
+}
+
+/** The operator that answers at the socket of this folder. */
+async function running(context: CommandContext): Promise<Session | undefined> {
+  if (context.options.store !== undefined) return undefined;
+  const { io, environment } = context;
+  if ((await environment.files.stat(defaultSocket(io.storeDirectory))) === undefined) return undefined;
+  try {
+    return await connect({ store: `unix:${defaultSocket(io.storeDirectory)}`, io, environment });
+  } catch (error) {
+    if (isUnavailableError(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The same view as a client has, without the way over the wire. */
+function localSession(operator: Operator, url: Session['url']): Session {
+  return {
+    url,
+    state: operator.state,
+    control: undefined,
+    validate: (resources) => validateLocally(resources),
+    readiness: (pointer) => readinessOf(operator.state, pointer),
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+async function showUntilReady(
+  context: CommandContext,
+  session: Session,
+  paths: readonly string[],
+  state: State,
+  bounded = false,
+): Promise<number> {
+  const { io, environment } = context;
+  const types = await TypesLookup.read(session.state);
+  const files = await loadResourceFiles(paths, { io, environment, types, namespace: context.options.namespace });
+  const { exitCode, applied } = await applyAll(
+    session,
+    files,
+    ({ resource, verb }) => io.write(`${nameOf(resource).trimEnd()} ${verb}\n`),
+    (text) => io.writeError(`${text}\n`),
+  );
+  if (exitCode !== exitCodes.ok) return exitCode;
+  const stacks = applied.map(({ resource }) => resource.metadata).filter(({ type }) => type === stackDefinition.type);
+  const ids = stacks.map(({ id }) => id);
+  using limit = deadline(context, timeoutMs(context, bounded ? 120_000 : undefined));
+  await using view = new LiveView(state, io, environment);
+  await Promise.race([view.ready(ids), aborted(limit.signal)]);
+  const reasons = view.reasons(ids);
+  await view[Symbol.asyncDispose]();
+  if (limit.expired()) {
+    io.writeError(`not ready in time:\n${reasons.map((reason) => `  ${reason}\n`).join('')}`);
+    return exitCodes.timedOut;
+  }
+  if (reasons.length === 0) io.write(`ready: ${ids.join(', ')}\n`);
+  return exitCodes.ok;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+function whatToTry(paths: readonly string[], listen: string): string {
+  const example = paths[0] === exampleFile;
+  return `
+In another terminal, in this folder:
+  npx steadystate get stacks
+  npx steadystate get processes -w
+  npx steadystate logs ${example ? 'shop' : 'STACK'} -f
+  npx steadystate why stack ${example ? 'shop' : 'STACK'}
+  npx steadystate delete stack ${example ? 'shop' : 'STACK'} --wait
+Ctrl-C stops what runs and keeps what is declared; to start over: rm -r .steadystate
+(serving ${listen})
+`;
+}

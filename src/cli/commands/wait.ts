@@ -1,0 +1,115 @@
+import type { Pointer, Resource } from '../../resource/index.ts';
+import { isNotFoundError, pointerText } from '../../resource/index.ts';
+import type { Condition } from '../../workload/index.ts';
+import type { CommandContext } from '../context.ts';
+import { deadline, timeoutMs, withSession } from '../context.ts';
+import { ExitError, exitCodes, UsageError } from '../exit-codes.ts';
+import { companionOf, joinStatus } from '../joined.ts';
+import { compilePath, valueText } from '../output/jsonpath.ts';
+import type { Session } from '../session.ts';
+import { TypesLookup } from '../types-lookup.ts';
+import { pathForm } from './get.ts';
+import type { WaitAnswer } from './wait-ready.ts';
+import { lookReady, waitOn } from './wait-ready.ts';
+
+/** `wait TYPE ID --for=…` */
+export async function waitCommand(context: CommandContext, typeName: string, id: string, goal: string): Promise<number> {
+  return withSession(context, async (session) => {
+    const types = await TypesLookup.read(session.state);
+    const type = types.find(typeName);
+    const pointer = { namespace: context.options.namespace ?? type.defaultNamespace, type: type.type, id };
+    const look = lookFor(goal, session, types, pointer);
+    if (goal === 'destroyed') await waitDestroyed(context, session, pointer);
+    else await waitOn(context, session, pointer, look, timeoutMs(context, 30_000));
+    context.io.write(`${id}: ${goal}\n`);
+    return exitCodes.ok;
+  });
+}
+
+function lookFor(goal: string, session: Session, types: TypesLookup, pointer: Pointer): () => Promise<WaitAnswer> {
+  if (goal === 'ready') return () => lookReady(session, pointer);
+  if (goal === 'destroyed') return async () => ({ done: false, reason: '' });
+  const [kind, ...rest] = goal.split('=');
+  const text = rest.join('=');
+  if (kind === 'condition' && text !== '') {
+    const [name = '', wanted = 'True'] = text.split('=');
+    return () => lookCondition(session, types, pointer, name, wanted);
+  }
+  if (kind === 'jsonpath' && text !== '') {
+    const parts = /^('?)(\{.*\})\1(?:=(.*))?$/.exec(text);
+    if (parts === null) throw new UsageError(`--for=jsonpath: expected jsonpath={.path}=value, found ${goal}`);
+    const path = compilePath(parts[2] as string);
+    return async () => {
+      const joined = await look(session, types, pointer);
+      if (joined === undefined) return { done: false, reason: 'it does not exist' };
+      const found = path(pathForm(joinStatus(joined.resource, joined.companion, types)))
+        .map(valueText)
+        .join(' ');
+      const done = parts[3] === undefined ? found !== '' : found === parts[3];
+      return done ? { done } : { done, reason: `${parts[2]} is ${found === '' ? 'not there' : found}` };
+    };
+  }
+  throw new UsageError(`--for: expected ready, destroyed, condition=NAME or jsonpath={.path}=value, found ${goal}`);
+}
+
+async function look(
+  session: Session,
+  types: TypesLookup,
+  pointer: Pointer,
+): Promise<{ readonly resource: Resource; readonly companion: Resource | undefined } | undefined> {
+  try {
+    const resource = await session.state.get(pointer);
+    return { resource, companion: await companionOf(session.state, types, resource) };
+  } catch (error) {
+    if (isNotFoundError(error)) return undefined;
+    throw error;
+  }
+}
+
+async function lookCondition(session: Session, types: TypesLookup, pointer: Pointer, name: string, wanted: string): Promise<WaitAnswer> {
+  const found = await look(session, types, pointer);
+  if (found === undefined) return { done: false, reason: 'it does not exist' };
+  const status = found.companion?.spec as { readonly observedVersion?: string; readonly conditions?: readonly Condition[] } | undefined;
+  // A condition that was computed from an older version says nothing about this one.
+  if (status === undefined || (status.observedVersion !== undefined && status.observedVersion !== found.resource.metadata.version))
+    return { done: false, reason: 'its controller has not seen the present version yet' };
+  const conditions = status.conditions ?? [];
+  const condition = conditions.find((each) => each.type.toLowerCase() === name.toLowerCase());
+  if (condition?.status.toLowerCase() === wanted.toLowerCase()) return { done: true };
+  const reason =
+    condition === undefined
+      ? `it has no condition ${name}`
+      : `${name} is ${condition.status}: ${condition.reason}${condition.message === '' ? '' : `: ${condition.message}`}`;
+  const stalled = conditions.find((each) => each.type === 'Stalled' && each.status === 'True');
+  return stalled === undefined ? { done: false, reason } : { done: false, reason, failed: `${stalled.reason}: ${stalled.message}` };
+}
+
+/** Destroyed of nothing is done at once. */
+export async function waitDestroyed(
+  context: CommandContext,
+  session: Session,
+  pointer: Pointer,
+  told?: (resource: Resource) => void,
+): Promise<void> {
+  using limit = deadline(context, timeoutMs(context, 30_000));
+  const watch = await session.state.watch(pointer, { signal: limit.signal });
+  let last: Resource | undefined;
+  let uid: string | undefined;
+  for await (const event of watch) {
+    if (event.type === 'errored') throw event.error;
+    if (event.type === 'destroyed') return;
+    if (event.type !== 'created' && event.type !== 'updated') continue;
+    uid ??= event.resource.metadata.uid;
+    if (uid !== event.resource.metadata.uid) return;
+    last = event.resource;
+    told?.(last);
+  }
+  if (limit.expired()) {
+    const holders = last?.metadata.finalizers ?? [];
+    throw new ExitError(
+      exitCodes.timedOut,
+      `${pointerText(pointer)} is still there${holders.length > 0 ? `; finalizers: ${holders.join(', ')}` : ''}; ask: steadystate why ${pointer.type} ${pointer.id}`,
+    );
+  }
+  context.io.signal.throwIfAborted();
+}

@@ -1,0 +1,33 @@
+import type { ErrorCode } from '../resource/index.ts';
+import { findError } from '../resource/index.ts';
+
+export const exitCodes = { ok: 0, failed: 1, usage: 2, notFound: 3, conflict: 4, timedOut: 5, differences: 6 } as const;
+
+/** The command was used wrongly: exit code 2. */
+export class UsageError extends Error {
+  override readonly name: string = 'UsageError';
+}
+
+/** Ends a command with a code; its message, if any, goes to standard error. */
+export class ExitError extends Error {
+  override readonly name: string = 'ExitError';
+  readonly exitCode: number;
+  constructor(exitCode: number, message = '') {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+const byCode: Partial<Record<ErrorCode, number>> = {
+  NotFound: exitCodes.notFound,
+  Conflict: exitCodes.conflict,
+  Timeout: exitCodes.timedOut,
+};
+
+/** The exit code that an error stands for. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof ExitError) return error.exitCode;
+  if (error instanceof UsageError) return exitCodes.usage;
+  const code = findError(error)?.code;
+  return (code && byCode[code]) ?? exitCodes.failed;
+}

@@ -1,0 +1,19 @@
+/** The outside world of one run of the command line; tests give their own. */
+export interface CliIo {
+  /** Standard output. */
+  write(text: string): void;
+  /** Standard error. */
+  writeError(text: string): void;
+  readonly isTerminal: boolean;
+  /** Columns of the terminal; 0: not a terminal, nothing is cut. */
+  columns(): number;
+  readonly color: boolean;
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  /** The folder in which the person typed the command: files are relative to it. */
+  readonly directory: string;
+  /** The folder of the store: `.steadystate` is in it. */
+  readonly storeDirectory: string;
+  readStandardInput(): Promise<string>;
+  /** Aborts at the first Ctrl-C or SIGTERM, and when the reader of standard output has gone. */
+  readonly signal: AbortSignal;
+}

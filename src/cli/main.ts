@@ -1,0 +1,52 @@
+#!/usr/bin/env node
+import { resolve } from 'node:path';
+import { lineLogger, nodeEnvironment } from '../environment/index.ts';
+import { exitCodes } from './exit-codes.ts';
+import type { CliIo } from './io.ts';
+import { runCli } from './program.ts';
+
+const aborter = new AbortController();
+const { stdout, stderr } = process;
+
+// The reader of a pipe has gone: a quiet end.
+stdout.on('error', () => aborter.abort());
+stderr.on('error', () => aborter.abort());
+
+let interrupts = 0;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    interrupts++;
+    if (interrupts > 1) process.exit(130);
+    aborter.abort();
+  });
+}
+
+const noColor = process.env.NO_COLOR !== undefined && process.env.NO_COLOR !== '';
+const io: CliIo = {
+  write: (text) => void stdout.write(text),
+  writeError: (text) => void stderr.write(text),
+  isTerminal: stdout.isTTY === true,
+  columns: () => (stdout.isTTY ? stdout.columns : 0),
+  color: stdout.isTTY === true && !noColor && !process.argv.includes('--no-color'),
+  variables: process.env,
+  // npm changes to the package's folder; INIT_CWD is where the person is.
+  directory: resolve(process.env.INIT_CWD ?? process.cwd()),
+  storeDirectory: process.cwd(),
+  async readStandardInput() {
+    const chunks: Buffer[] = [];
+    for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+    return Buffer.concat(chunks).toString('utf8');
+  },
+  signal: aborter.signal,
+};
+
+const environment = nodeEnvironment();
+const log = lineLogger({
+  write: (line) => io.writeError(`${line}\n`),
+  timestamp: () => environment.timestamp(),
+  level: process.env.STEADYSTATE_LOG === 'debug' ? 'debug' : process.env.STEADYSTATE_LOG === 'info' ? 'info' : 'error',
+});
+const exitCode = await runCli(process.argv.slice(2), io, { ...environment, log });
+process.exitCode = exitCode;
+// What is left open (a connection that closes, a child that lives on) must not hold the command.
+if (exitCode !== exitCodes.ok || aborter.signal.aborted) process.exit(exitCode);

@@ -1,0 +1,114 @@
+import type { Environment } from '../environment/index.ts';
+import { hostOperator } from '../host/index.ts';
+import type { AnyResourceDefinition, DefinitionRegistry, Kind } from '../resource/index.ts';
+import { pointerText } from '../resource/index.ts';
+import type { QueueController, Runtime } from '../runtime/index.ts';
+import { createRuntime, destroyController } from '../runtime/index.ts';
+import type { Server } from '../server/index.ts';
+import { serveState } from '../server/index.ts';
+import type { State } from '../state/index.ts';
+import { registerDefinitions, validated, wrapCore } from '../state/index.ts';
+import type { OpenedStore } from '../stores/index.ts';
+import { storeUrlText } from '../stores/index.ts';
+import { localRegistry, readinessOf } from './local-control.ts';
+import { programVersion } from './version.ts';
+
+/** What a module given to `serve` exports. All is optional. */
+export interface ServeModule {
+  readonly definitions?: readonly AnyResourceDefinition[];
+  /** Controllers, or a function that makes them. */
+  readonly controllers?:
+    | readonly QueueController[]
+    | ((tools: {
+        readonly environment: Environment;
+        readonly state: State;
+      }) => readonly QueueController[] | Promise<readonly QueueController[]>);
+}
+
+export interface OperatorOptions {
+  readonly environment: Environment;
+  readonly store: OpenedStore;
+  readonly listen: readonly string[];
+  readonly directory: string;
+  readonly modules: readonly ServeModule[];
+  /** Whether the host operator runs. */
+  readonly host: boolean;
+}
+
+/** A store that is served, with its controllers. */
+export interface Operator {
+  readonly state: State;
+  readonly server: Server;
+  /** Runs until the signal aborts; then controllers, then the server end. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Registers definitions, serves the store, and makes its controllers ready to run. */
+export async function startOperator(options: OperatorOptions): Promise<Operator> {
+  const { environment, store, modules } = options;
+  const host = options.host ? hostOperator({ environment, directory: options.directory }) : undefined;
+  const definitions = modules.flatMap((module) => module.definitions ?? []);
+  const registry: DefinitionRegistry = localRegistry(definitions);
+  const core = validated(store.state, registry);
+  const state = wrapCore(core, { environment });
+  await registerDefinitions(state, registry);
+  const runtime = createRuntime({ state: core, environment });
+  host?.register(runtime);
+  for (const module of modules) {
+    const controllers =
+      typeof module.controllers === 'function' ? await module.controllers({ environment, state }) : (module.controllers ?? []);
+    for (const controller of controllers) runtime.register(controller);
+  }
+  runtime.register(destroyController(destroyedKinds(runtime, registry)));
+  const server = await serveState({
+    state: core,
+    environment,
+    listen: options.listen,
+    directory: options.directory,
+    registry,
+    control: {
+      version: programVersion,
+      pid: process.pid,
+      store: storeUrlText(store.url),
+      ...(store.storeId !== undefined && { storeId: store.storeId }),
+      ...(store.revision && { revision: store.revision }),
+      validate: (resource) => registry.get(resource.metadata.type)?.from(resource as never) ?? (resource as never),
+      readiness: (pointer) => readinessOf(state, pointer, registry),
+      notes: (pointer) => notesOf(runtime, pointerText(pointer)),
+      graph: () => JSON.stringify(runtime.graph()),
+    },
+  });
+  return {
+    state,
+    server,
+    async run(signal) {
+      await runtime.run(signal);
+      await server.stop();
+    },
+  };
+}
+
+/** Kinds that people write: what they tear down goes once nothing holds it. Types with one writer are that writer's. */
+function destroyedKinds(runtime: Runtime, registry: DefinitionRegistry): readonly Kind[] {
+  const exclusive = new Set(
+    runtime.graph().controllers.flatMap(({ outputs }) => outputs.filter(({ kind }) => kind === 'exclusive').map(({ type }) => type)),
+  );
+  return [...registry]
+    .filter(({ type }) => !exclusive.has(type))
+    .map(({ type, defaultNamespace }) => ({ namespace: defaultNamespace, type }));
+}
+
+function notesOf(runtime: Runtime, name: string) {
+  return runtime.status().flatMap((controller) =>
+    controller.keys
+      .filter((key) => pointerText(key.pointer) === name)
+      .map((key) => ({
+        controller: controller.name,
+        lastError: key.lastError ?? '',
+        failures: key.failures,
+        failingSince: key.failingSince ?? '',
+        nextRunInMs: Math.round(key.nextRunInMs ?? 0),
+        running: key.running ? 'yes' : '',
+      })),
+  );
+}

@@ -1,0 +1,165 @@
+import { Command, CommanderError, Option } from 'commander';
+import type { Environment } from '../environment/index.ts';
+import { visibleText } from '../resource/index.ts';
+import type { CommandContext, GlobalOptions } from './context.ts';
+import { ExitError, exitCodeOf, exitCodes, UsageError } from './exit-codes.ts';
+import type { CliIo } from './io.ts';
+
+/** Gathers an option that may be given several times. */
+const several = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+
+/**
+ * Runs one command line (without program and script) and answers its exit code. Nothing here ends the process. Each command is
+ * loaded when it runs, so that a look costs little more than Node's own start.
+ */
+export async function runCli(argv: readonly string[], io: CliIo, environment: Environment): Promise<number> {
+  let exitCode: number = exitCodes.ok;
+  const program = buildProgram(io, environment, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync([...argv], { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+    // A reader that has gone, or Ctrl-C: a quiet end.
+    if (io.signal.aborted && !(error instanceof ExitError)) return exitCodes.ok;
+    const message = error instanceof Error ? error.message : String(error);
+    if (message !== '') io.writeError(`${message.split('\n').map(visibleText).join('\n')}\n`);
+    if (error instanceof UsageError) io.writeError('see: steadystate --help\n');
+    return exitCodeOf(error);
+  }
+}
+
+/** The commands, as commander has them; also what the reference page is made from. */
+export function buildProgram(io: CliIo, environment: Environment, done: (exitCode: number) => void): Command {
+  const program = new Command('steadystate');
+  program
+    .description('Declared resources, and the controllers that keep them.')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => io.write(text), writeErr: (text) => io.writeError(text) })
+    .showSuggestionAfterError()
+    .helpCommand(false);
+
+  const command = (text: string, description: string, examples: readonly string[]): Command => {
+    const added = program.command(text).description(description);
+    added
+      .addOption(new Option('--store <url>', 'the store: unix:PATH, sqlite:PATH, grpc://HOST:PORT, memory:'))
+      .addOption(new Option('-n, --namespace <name>', 'the namespace (default: that of the type)'))
+      .addOption(new Option('--timeout <duration>', 'how long to wait, such as 30s or 5m'))
+      .addOption(new Option('--no-color', 'without colours'))
+      .exitOverride()
+      .configureOutput({ writeOut: (out) => io.write(out), writeErr: (out) => io.writeError(out) })
+      .addHelpText('after', `\nExamples:\n${examples.map((example) => `  steadystate ${example}\n`).join('')}`);
+    return added;
+  };
+  const output = new Option('-o, --output <format>', 'table, wide, yaml, json, name or jsonpath=TEMPLATE');
+  const run =
+    <Arguments extends readonly unknown[]>(start: (context: CommandContext, ...rest: Arguments) => Promise<number>) =>
+    async (...given: unknown[]): Promise<void> => {
+      const own = given.pop() as Command;
+      const options = own.opts<GlobalOptions>();
+      const rest = given.slice(0, -1);
+      done(await start({ io, environment, options }, ...([...rest, options] as unknown as Arguments)));
+    };
+
+  command('up [files...]', 'serve a store with the host operator, apply the files, show them until they are ready', [
+    'up',
+    'up my.yaml --until ready --timeout 2m',
+  ])
+    .addOption(new Option('--until <state>', 'end once everything is: ready'))
+    .action(
+      run(async (context, files: readonly string[], options) =>
+        (await import('./commands/up.ts')).upCommand(context, files, options as never),
+      ),
+    );
+  command('serve [modules...]', 'serve a store, with the controllers of the modules', [
+    'serve',
+    'serve operator.mjs --listen unix:./run/api.sock',
+  ])
+    .addOption(
+      new Option('--listen <url>', 'where to listen: unix:PATH or grpc://127.0.0.1:PORT; may be given several times')
+        .argParser(several)
+        .default([], 'the socket in .steadystate'),
+    )
+    .action(
+      run(async (context, modules: readonly string[], options) =>
+        (await import('./commands/serve.ts')).serveCommand(context, modules, options as never),
+      ),
+    );
+  command('get <type> [ids...]', 'show resources', [
+    'get stacks',
+    'get processes -w',
+    'get stack shop -o yaml',
+    "get files -l 'app=web' -o jsonpath='{.items[*].metadata.id}'",
+  ])
+    .addOption(output)
+    .option('-A, --all-namespaces', 'of all namespaces')
+    .option('-l, --selector <query>', 'by labels: app=web,tier!=db,env in (a,b)')
+    .option('-w, --watch', 'and print what changes')
+    .option('--sort-by <jsonpath>', 'in the order of a value')
+    .option('--no-headers', 'without headings')
+    .action(
+      run(async (context, type: string, ids: readonly string[], options) =>
+        (await import('./commands/get.ts')).getCommand(context, type, ids, options as never),
+      ),
+    );
+  command('describe <type> <id>', 'show all of one resource', ['describe stack shop']).action(
+    run(async (context, type: string, id: string) => (await import('./commands/describe.ts')).describeCommand(context, type, id)),
+  );
+  command('types', 'show the types that there are', ['types'])
+    .addOption(output)
+    .action(run(async (context) => (await import('./commands/types.ts')).typesCommand(context)));
+  command('apply', 'create or change what files declare', ['apply -f shop.yaml', 'apply -f folder -f more.yaml --wait', 'apply -f -'])
+    .addOption(
+      new Option('-f, --filename <path>', 'a file, a folder, or - for standard input; may be given several times')
+        .argParser(several)
+        .default([], 'none'),
+    )
+    .option('--wait', 'until everything applied is ready')
+    .action(run(async (context, options) => (await import('./commands/apply.ts')).applyCommand(context, options as never)));
+  command('delete [type] [ids...]', 'tear down and remove', ['delete stack shop --wait', 'delete -f shop.yaml'])
+    .addOption(new Option('-f, --filename <path>', 'what files declare; may be given several times').argParser(several).default([], 'none'))
+    .option('--wait', 'until it is gone')
+    .action(
+      run(async (context, type: string | undefined, ids: readonly string[], options) =>
+        (await import('./commands/delete.ts')).deleteCommand(context, type, ids, options as never),
+      ),
+    );
+  command('wait <type> <id>', 'wait until a resource is as asked', [
+    'wait stack shop --for=ready --timeout 2m',
+    "wait process shop/api --for=jsonpath='{.status.restarts}'=1",
+  ])
+    .addOption(new Option('--for <goal>', 'ready, destroyed, condition=NAME or jsonpath={.path}=value').makeOptionMandatory())
+    .action(
+      run(async (context, type: string, id: string, options: GlobalOptions & { readonly for: string }) =>
+        (await import('./commands/wait.ts')).waitCommand(context, type, id, options.for),
+      ),
+    );
+  command('watch <type> [id]', 'print every change, a line each', ['watch processes', 'watch stacks -o json --from BOOKMARK'])
+    .addOption(output)
+    .option('--from <bookmark>', 'go on after a bookmark of an earlier watch -o json')
+    .action(
+      run(async (context, type: string, id: string | undefined, options) =>
+        (await import('./commands/watch.ts')).watchCommand(context, type, id, options as never),
+      ),
+    );
+  command('why <type> <id>', 'why it is not ready, or why it is still there', ['why stack shop'])
+    .addOption(output)
+    .action(run(async (context, type: string, id: string) => (await import('./commands/why.ts')).whyCommand(context, type, id)));
+  command('logs <stack> [service]', 'the output of the services of a stack', ['logs shop', 'logs shop api -f --tail 20'])
+    .option('-f, --follow', 'and what comes')
+    .option('--tail <lines>', 'only the last lines')
+    .action(
+      run(async (context, stack: string, service: string | undefined, options) =>
+        (await import('./commands/logs.ts')).logsCommand(context, stack, service, options as never),
+      ),
+    );
+  command('restart <stack> <service>', 'restart one service', ['restart shop api']).action(
+    run(async (context, stack: string, service: string) => (await import('./commands/restart.ts')).restartCommand(context, stack, service)),
+  );
+  command('version', 'show the version', ['version']).action(
+    run(async (context) => (await import('./commands/version.ts')).versionCommand(context)),
+  );
+  return program;
+}
