@@ -1,5 +1,6 @@
 import { RE2JS } from 're2js';
 import type { Environment } from '../environment/index.ts';
+import { addressOf } from './address.ts';
 import type { ProcessSpec } from './process-definition.ts';
 
 const defaultLimitMs = 5_000;
@@ -13,7 +14,9 @@ export async function checkOnce(environment: Environment, spec: ProcessSpec, sig
       return status >= 200 && status < 400 ? undefined : `${http} answered ${status}`;
     }
     if (tcp !== undefined) {
-      await environment.network.connect({ ...addressOf(tcp), limitMs, signal });
+      const address = addressOf(tcp);
+      if (address === undefined) return `${tcp} is no address; expected host:port, or a port`;
+      await environment.network.connect({ ...address, limitMs, signal });
       return undefined;
     }
     if (command !== undefined) {
@@ -46,13 +49,4 @@ export function lineMatcher(log: string | { readonly expression: string }): (lin
   if (typeof log === 'string') return (line) => line.includes(log);
   const expression = RE2JS.compile(log.expression);
   return (line) => expression.matcher(line).find();
-}
-
-/** `host:port`, `[v6]:port`, or a port of 127.0.0.1. */
-export function addressOf(text: string): { readonly host: string; readonly port: number } {
-  const parts = /^(?:(?:\[([^\]]+)\]|([^:]*)):)?([0-9]{1,5})$/.exec(text.trim());
-  const port = Number(parts?.[3]);
-  if (parts === null || port < 1 || port > 65_535) throw new Error(`${text} is no address; expected host:port`);
-  const host = parts[1] ?? parts[2] ?? '';
-  return { host: host === '' ? '127.0.0.1' : host, port };
 }

@@ -11,11 +11,13 @@ const wholeMs = (least: number) =>
 /** Text that a system call can take: no NUL. */
 export const plainText = z.string().refine((text) => !text.includes('\0'), 'must not hold a NUL character');
 
+const commandHelp = 'expected a list: the program, then its arguments, as in [node, server.mjs]; no shell interprets it';
+
 /** A program and its arguments. */
 export const commandSchema = z
-  .tuple([plainText.min(1, 'expected the name or path of a program, found none')], plainText, {
-    error: 'expected a list: the program, then its arguments, as in [node, server.mjs]; no shell interprets it',
-  })
+  .array(plainText, { error: commandHelp })
+  .min(1, commandHelp)
+  .refine((words) => words[0] !== '', { path: [0], message: 'expected the name or path of a program, found none' })
   .transform((words): readonly [string, ...string[]] => words as [string, ...string[]]);
 
 const variableName = z.string().regex(/^[^=\0]+$/, 'the name of an environment variable must not be empty or hold = or NUL');

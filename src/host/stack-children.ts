@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { digest } from '../resource/index.ts';
+import { Bytes, digest } from '../resource/index.ts';
 import type { Desired } from '../workload/index.ts';
 import { childName, desiredChild } from '../workload/index.ts';
 import { directoryDefinition, fileDefinition } from './file-definitions.ts';
@@ -115,14 +115,20 @@ function fileContent(value: unknown): { readonly content: string; readonly mode:
 }
 
 function jsonText(value: unknown): string {
-  // A bigint has no form of its own in JSON; its digits are a number there.
-  const digits: string[] = [];
-  const text = JSON.stringify(
-    value,
-    (_key, item: unknown) => (typeof item === 'bigint' ? `\u0001${digits.push(String(item)) - 1}\u0001` : item),
-    2,
-  );
-  return `${text.replace(/"\\u0001(\d+)\\u0001"/g, (_match, index: string) => digits[Number(index)] ?? '')}\n`;
+  return `${jsonOf(value, '\n')}\n`;
+}
+
+/** `JSON.stringify` refuses a bigint; here its digits are a number. */
+function jsonOf(value: unknown, newline: string): string {
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value !== 'object' || value === null || Bytes.is(value)) return JSON.stringify(value);
+  const deeper = `${newline}  `;
+  const list = Array.isArray(value);
+  const parts = list
+    ? value.map((item) => jsonOf(item, deeper))
+    : Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${jsonOf(item, deeper)}`);
+  const [open, close] = list ? '[]' : '{}';
+  return parts.length === 0 ? `${open}${close}` : `${open}${deeper}${parts.join(`,${deeper}`)}${newline}${close}`;
 }
 
 function processChild(

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
+import { addressOf } from './address.ts';
 import { logsFolder } from './names.ts';
-import { portTextProblem } from './port-text.ts';
+import { expandPorts, portNames, portTextProblem } from './port-text.ts';
 import type { ReadySpec } from './shared-schemas.ts';
 import { suggestion } from './strict-schema.ts';
 
@@ -56,9 +57,21 @@ export function portTexts(
 
 function portIssues(name: string, service: Service): readonly StackIssue[] {
   return portTexts(service).flatMap(({ path, text }) => {
-    const message = portTextProblem(text);
+    const message = portTextProblem(text) ?? addressProblem(path, text);
     return message === undefined ? [] : [{ path: ['services', name, ...path], message }];
   });
+}
+
+/** What is wrong with the address of a check, whatever its ports will be. */
+function addressProblem(path: readonly (string | number)[], text: string): string | undefined {
+  const [field, check] = path;
+  if (field !== 'ready') return undefined;
+  const ports = Object.fromEntries(portNames(text).map((port) => [port, 1]));
+  const address = expandPorts(text, ports);
+  if (check === 'tcp') return addressOf(address) === undefined ? `${text} is no address; expected host:port, or a port` : undefined;
+  if (check === 'http')
+    return /^https?:\/\//.test(address) && URL.canParse(address) ? undefined : `expected an http or https URL, found ${text}`;
+  return undefined;
 }
 
 function dependencyIssues(name: string, service: Service, stack: Stack): readonly StackIssue[] {
