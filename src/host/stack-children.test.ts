@@ -78,6 +78,7 @@ test('files: text as it is, data as JSON with every digit, a mode where one is g
     text: 'x',
     list: [1, 'a'],
     number: 5,
+    empty: { a: [], o: {}, nothing: null },
     big: { id: 9007199254740993n, text: '\u00010\u0001' },
     script: { content: '#!', mode: '0755' },
     data: { json: { content: 'x', mode: 'y' }, mode: '600' },
