@@ -13,6 +13,9 @@ import { cutText } from './output/text-width.ts';
 const frameMs = 100;
 const tickMs = 1_000;
 
+/** Reasons of children that nothing was done for yet. */
+const unbegun: ReadonlySet<string> = new Set(['NotFound', 'NoStatus', 'NotReady', 'NotObserved']);
+
 interface StackStatus {
   readonly observedVersion?: string;
   readonly conditions?: readonly Condition[];
@@ -98,16 +101,17 @@ export class LiveView implements AsyncDisposable {
     });
   }
 
+  /** What moved, a line each. What was only planned yet is not worth one. */
   #tellChanges(): void {
     for (const [id, status] of this.#statuses) {
-      for (const entry of status.children ?? [])
-        this.#tell(
-          `${id} ${entry.kind}/${entry.name}`,
-          entry.ready ? 'ready' : `${entry.reason}${entry.message === '' ? '' : `: ${entry.message}`}`,
-        );
+      for (const entry of status.children ?? []) {
+        if (entry.ready) this.#tell(`${id} ${entry.kind}/${entry.name}`, 'ready');
+        else if (!unbegun.has(entry.reason)) {
+          this.#tell(`${id} ${entry.kind}/${entry.name}`, `${entry.reason}${entry.message === '' ? '' : `: ${entry.message}`}`);
+        }
+      }
       const ready = condition(status, 'Ready');
-      if (ready !== undefined)
-        this.#tell(`${id} stack`, ready.status === 'True' ? 'ready' : `${ready.reason}${ready.message === '' ? '' : `: ${ready.message}`}`);
+      if (ready !== undefined) this.#tell(`${id} stack`, ready.status === 'True' ? 'ready' : ready.reason);
     }
   }
 

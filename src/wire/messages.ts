@@ -162,7 +162,7 @@ export const ownedPointerRequestCodec: Codec<OwnedPointerRequest> = message<Owne
   options: nested(4, ownerOptionsCodec),
 });
 
-export type Empty = {};
+export type Empty = Readonly<Record<string, never>>;
 export const emptyCodec: Codec<Empty> = message<Empty>({});
 
 export interface TeardownResponse {
