@@ -1,3 +1,4 @@
+export { checkWatchOptions } from './check-watch-options.ts';
 export type * from './core-state.ts';
 export * from './errors.ts';
 export type { EventSource } from './event-source.ts';

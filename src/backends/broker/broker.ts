@@ -8,7 +8,6 @@ import {
   checkPointer,
   compileQuery,
   findError,
-  invalid,
   makeResource,
   pointerText,
   SteadystateError,
@@ -31,6 +30,7 @@ import type {
 import {
   alreadyExists,
   ambiguous,
+  checkWatchOptions,
   closed,
   createAggregatedWatch,
   createWatch,
@@ -219,7 +219,7 @@ export class Broker implements CoreState, AsyncDisposable {
   async watch<Spec>(pointer: Pointer<Spec>, options: WatchOptions = {}): Promise<Watch<Spec>> {
     this.#refuse(options.signal);
     checkPointer(pointer);
-    this.#checkWatch(options);
+    checkWatchOptions(options);
     const collection = this.#claim(pointer);
     let history: readonly Commit[] | undefined;
     let revision = this.#revision;
@@ -468,21 +468,10 @@ export class Broker implements CoreState, AsyncDisposable {
     }
   }
 
-  #checkWatch(options: WatchKindOptions): void {
-    const { tailEvents, startFromBookmark, bootstrapContents } = options;
-    if (tailEvents !== undefined && (!Number.isSafeInteger(tailEvents) || tailEvents < 0))
-      throw invalid([{ path: 'tailEvents', message: `expected a whole number from 0, found ${tailEvents}` }]);
-    if (tailEvents !== undefined && startFromBookmark !== undefined)
-      throw invalid([{ path: 'tailEvents', message: 'cannot be combined with startFromBookmark' }]);
-    if (bootstrapContents === true && (tailEvents !== undefined || startFromBookmark !== undefined)) {
-      throw invalid([{ path: 'bootstrapContents', message: 'cannot be combined with tailEvents or startFromBookmark' }]);
-    }
-  }
-
   async #watchKinds(kinds: readonly Kind[], options: WatchKindOptions): Promise<EventSource> {
     this.#refuse(options.signal);
     for (const kind of kinds) checkKind(kind);
-    this.#checkWatch(options);
+    checkWatchOptions(options);
     if (options.tailEvents !== undefined && kinds.length > 1) throw unsupported('tailEvents works on a watch of one kind');
     const query: CompiledQuery | undefined = compileQuery(options);
     const unique = new Map(kinds.map((kind) => [`${kind.type}\u0000${kind.namespace}`, kind]));
