@@ -7,6 +7,8 @@ export interface CliIo {
   readonly isTerminal: boolean;
   /** Columns of the terminal; 0: not a terminal, nothing is cut. */
   columns(): number;
+  /** Rows of the terminal; 0: not a terminal. */
+  rows(): number;
   readonly color: boolean;
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** The folder in which the person typed the command: files are relative to it. */

@@ -145,17 +145,14 @@ export class LiveView implements AsyncDisposable {
           columns,
         ),
       );
-      for (const entry of status?.children ?? [])
-        rows.push([
-          `  ${entry.kind}`,
-          entry.name,
-          entry.ready ? 'ready' : 'waiting',
-          ageText(entry.lastTransitionTime, now),
-          entry.ready ? '' : `${entry.reason}${entry.message === '' ? '' : `: ${entry.message}`}`,
-        ]);
+      for (const entry of status?.children ?? []) {
+        const reason = entry.ready ? '' : `${entry.reason}${entry.message === '' ? '' : `: ${entry.message}`}`;
+        rows.push([`  ${entry.kind}`, entry.name, entry.ready ? 'ready' : 'waiting', ageText(entry.lastTransitionTime, now), reason]);
+      }
     }
-    const table = rows.length === 0 ? '' : new Table(['  KIND', 'NAME', 'STATE', 'FOR', 'REASON']).render(rows, { columns });
-    const text = `${lines.map((line) => `${line}\n`).join('')}${table}`;
+    const { shown, left } = fitting(rows, this.#io.rows() - lines.length - 4);
+    const table = rows.length === 0 ? '' : new Table(['  KIND', 'NAME', 'STATE', 'FOR', 'REASON']).render(shown, { columns });
+    const text = `${lines.map((line) => `${line}\n`).join('')}${table}${left === 0 ? '' : `  … and ${left} more\n`}`;
     const height = text.split('\n').length - 1;
     // Back to the first line of what was drawn before, and clear from there.
     this.#io.write(`${this.#drawn > 0 ? `\u001b[${this.#drawn}A` : ''}\u001b[J${this.#paint(text)}`);
@@ -180,6 +177,17 @@ export class LiveView implements AsyncDisposable {
       .replace(/✓/g, '\u001b[32m✓\u001b[0m')
       .replace(/▸/g, '\u001b[33m▸\u001b[0m');
   }
+}
+
+/** What fits on the screen: what is not ready comes first, so that it is never the part left out. */
+function fitting(
+  rows: readonly (readonly string[])[],
+  room: number,
+): { readonly shown: readonly (readonly string[])[]; readonly left: number } {
+  if (rows.length <= room || room < 1) return { shown: rows, left: 0 };
+  const waiting = rows.filter((row) => row[2] !== 'ready');
+  const shown = new Set([...waiting, ...rows.filter((row) => row[2] === 'ready')].slice(0, room));
+  return { shown: rows.filter((row) => shown.has(row)), left: rows.length - shown.size };
 }
 
 function condition(status: StackStatus | undefined, type: string): Condition | undefined {

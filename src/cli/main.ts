@@ -27,6 +27,7 @@ const io: CliIo = {
   writeError: (text) => void stderr.write(text),
   isTerminal: stdout.isTTY === true,
   columns: () => (stdout.isTTY ? stdout.columns : 0),
+  rows: () => (stdout.isTTY ? stdout.rows : 0),
   color: stdout.isTTY === true && !noColor && !process.argv.includes('--no-color'),
   variables: process.env,
   // npm changes to the package's folder; INIT_CWD is where the person is.

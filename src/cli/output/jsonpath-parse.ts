@@ -94,8 +94,7 @@ class Parser {
     for (;;) {
       if (this.#take('$')) steps.push({ kind: 'root' });
       else if (this.#take('@')) continue;
-      else if (this.#take('..'))
-        steps.push({ kind: 'deep', step: this.#take('[') ? this.#bracket() : this.#field() });
+      else if (this.#take('..')) steps.push({ kind: 'deep', step: this.#take('[') ? this.#bracket() : this.#field() });
       else if (this.#take('.')) {
         if (this.#text[this.#at] === '[' || this.#text[this.#at] === '}' || this.#at >= this.#text.length) continue;
         steps.push(this.#field());
