@@ -11,13 +11,23 @@ export function resourceChecksum(seed: number, uid: number, version: number, id:
   return crc32(record, crc32(id, crc32(`${uid}/${version}/`, seed)));
 }
 
-/** Checksum of one row of the event log; the value before has its own. */
-export function eventChecksum(
-  seed: number,
-  event: { readonly revision: number; readonly uid: number; readonly id: string; readonly change: number; readonly at: number },
-  oldVersion: number | null,
-): number {
-  return crc32(`${event.revision}/${event.uid}/${event.change}/${event.at}/${oldVersion ?? '-'}/${event.id}`, seed);
+/** One row of the event log, without the value before: that has a checksum of its own. */
+export interface EventPlace {
+  readonly revision: number;
+  readonly uid: number;
+  readonly id: string;
+  readonly change: number;
+  readonly at: number;
+  /** The store after it: see `Head`. */
+  readonly floor: number;
+  readonly count: number;
+  readonly digest: number;
+  readonly oldVersion: number | null;
+}
+
+export function eventChecksum(seed: number, event: EventPlace): number {
+  const { revision, uid, id, change, at, floor, count, digest, oldVersion } = event;
+  return crc32(`${revision}/${uid}/${change}/${at}/${floor}/${count}/${digest}/${oldVersion ?? '-'}/${id}`, seed);
 }
 
 /** Text with its checksum in front. */

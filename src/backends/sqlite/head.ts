@@ -3,7 +3,10 @@ import { seal, unseal } from './checksum.ts';
 /** The layout that this program writes. */
 export const formatVersion = 1;
 
-/** What a file says about itself, in one sealed row that every format keeps. */
+/**
+ * What a file says about itself, in one sealed row that every format keeps. It is written at the open, at the end, and whenever the
+ * event log is emptied; in between the newest event tells what has changed.
+ */
 export interface Head {
   readonly format: number;
   readonly storeId: string;

@@ -1,8 +1,10 @@
+import { eventChecksum, kindSeed } from './checksum.ts';
 import type { Database, Statement } from './driver.ts';
 import { openDatabase, resultCode, sqliteBusy, sqliteReadOnly } from './driver.ts';
 import { damaged, guard, StoreFailure } from './failures.ts';
 import type { Head } from './head.ts';
 import { formatVersion, readHead, writeHead } from './head.ts';
+import { placeColumns, placeOf } from './read-history.ts';
 import { applicationId, tables } from './schema.ts';
 import { isWritable, readSideFile, sizeOf } from './side-file.ts';
 
@@ -23,7 +25,8 @@ export function openFile(file: string, options: { readonly newStoreId: string; r
   if (size < 512 && (size > 0 || (mark?.revision ?? 0) > 0)) throw damaged(file, `it has only ${size} bytes`);
   const database = guard(file, () => lock(file, options.maxPages));
   try {
-    const head = guard(file, () => prepareTables(database, file, options.newStoreId));
+    const written = guard(file, () => prepareTables(database, file, options.newStoreId));
+    const head = guard(file, () => readState(database, file, written));
     if (mark?.storeId === head.storeId && mark.revision > head.revision) {
       throw damaged(
         file,
@@ -93,6 +96,23 @@ function prepareTables(database: Database, file: string, newStoreId: string): He
     throw damaged(file, head === undefined ? 'what it says of itself cannot be read' : 'its tables are not ours');
   }
   return head;
+}
+
+/** The state after the newest event, which the head knows only of the last end. */
+function readState(database: Database, file: string, head: Head): Head {
+  const event = database
+    .prepare(`SELECT ${placeColumns}, crc, namespace, type FROM events LEFT JOIN kinds USING (kind) ORDER BY revision DESC LIMIT 1`)
+    .get();
+  if (event === undefined) {
+    if (head.floor !== head.revision) throw damaged(file, 'its event log is gone');
+    return head;
+  }
+  const place = placeOf(event);
+  const seed = kindSeed({ namespace: String(event.namespace), type: String(event.type) });
+  if (event.crc !== eventChecksum(seed, place) || place.revision < head.revision)
+    throw damaged(file, `the newest event is ${place.revision}, it should be ${head.revision} at least, or it does not match its checksum`);
+  const { revision, floor, count, digest } = place;
+  return { ...head, revision, floor: Math.max(floor, head.floor), count, digest };
 }
 
 export function putHead(database: Database): Statement {

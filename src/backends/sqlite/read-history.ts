@@ -1,3 +1,4 @@
+import type { EventPlace } from './checksum.ts';
 import { eventChecksum, resourceChecksum } from './checksum.ts';
 import type { Database, SqlValue } from './driver.ts';
 import { damaged } from './failures.ts';
@@ -22,20 +23,32 @@ export function checkHistory(
 ): void {
   const { file, floor, revision } = request;
   const seeds = new Map([...request.kinds].map(({ number, seed }) => [number, seed]));
-  const events = database.prepare('SELECT revision, uid, id, change, at, crc, oldVersion, kind FROM events ORDER BY revision');
+  const events = database.prepare(`SELECT ${placeColumns}, crc, kind FROM events ORDER BY revision`);
   let expected = floor;
   for (const event of events.iterate()) {
     const seed = seeds.get(Number(event.kind));
     const place = placeOf(event);
-    if (place.revision !== ++expected || seed === undefined || event.crc !== eventChecksum(seed, place, event.oldVersion as number | null))
+    if (place.revision !== ++expected || seed === undefined || event.crc !== eventChecksum(seed, place))
       throw damaged(file, `its event log is broken at revision ${expected}`);
   }
   if (expected !== revision) throw damaged(file, `its event log ends at ${expected}, not at ${revision}`);
 }
 
-function placeOf(event: Record<string, SqlValue>) {
-  const { revision, uid, id, change, at } = event;
-  return { revision: Number(revision), uid: Number(uid), id: String(id), change: Number(change), at: Number(at) };
+export const placeColumns = 'revision, uid, id, change, at, floor, count, digest, oldVersion';
+
+export function placeOf(event: Record<string, SqlValue>): EventPlace {
+  const { revision, uid, id, change, at, floor, count, digest, oldVersion } = event;
+  return {
+    revision: Number(revision),
+    uid: Number(uid),
+    id: String(id),
+    change: Number(change),
+    at: Number(at),
+    floor: Number(floor),
+    count: Number(count),
+    digest: Number(digest),
+    oldVersion: oldVersion === null ? null : Number(oldVersion),
+  };
 }
 
 /**
@@ -59,9 +72,7 @@ export function readHistory(database: Database, request: HistoryRequest): readon
       throw damaged(file, `a former value of ${row.kind.type}/${row.kind.namespace}/${id} does not match its checksum`);
     return value;
   };
-  const events = database.prepare(
-    'SELECT revision, uid, id, change, at, oldVersion, oldCrc, old FROM events WHERE kind = ? AND revision > ? ORDER BY revision DESC',
-  );
+  const events = database.prepare(`SELECT ${placeColumns}, oldCrc, old FROM events WHERE kind = ? AND revision > ? ORDER BY revision DESC`);
   for (const event of events.iterate(row.number, after)) {
     const place = placeOf(event);
     const { uid, id } = place;

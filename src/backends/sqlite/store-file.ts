@@ -47,14 +47,16 @@ export class StoreFile {
       const prepare = (sql: string): Statement => guard(file, () => database.prepare(sql));
       const change = (rest: string): Statement =>
         prepare(
-          `INSERT INTO events (revision, kind, uid, id, change, at, crc, oldVersion, oldCrc, old) SELECT ?, kind, uid, id, ?, ?, ?, version, crc, record FROM resources WHERE ${rest}`,
+          `INSERT INTO events (revision, kind, uid, id, change, at, floor, count, digest, crc, oldVersion, oldCrc, old) SELECT ?, kind, uid, id, ?, ?, ?, ?, ?, ?, version, crc, record FROM resources WHERE ${rest}`,
         );
       this.#sql = {
         kind: prepare('INSERT INTO kinds (kind, namespace, type) VALUES (?, ?, ?)'),
         create: prepare('INSERT INTO resources (uid, version, kind, id, crc, record) VALUES (?, ?, ?, ?, ?, ?)'),
         update: prepare('UPDATE resources SET version = ?, crc = ?, record = ? WHERE uid = ?'),
         destroy: prepare('DELETE FROM resources WHERE uid = ?'),
-        createEvent: prepare('INSERT INTO events (revision, kind, uid, id, change, at, crc) VALUES (?, ?, ?, ?, ?, ?, ?)'),
+        createEvent: prepare(
+          'INSERT INTO events (revision, kind, uid, id, change, at, floor, count, digest, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+        ),
         changeEvent: change('uid = ? AND version = ?'),
         head: guard(file, () => putHead(database)),
         forget: prepare('DELETE FROM events WHERE revision <= ?'),
@@ -110,8 +112,6 @@ export class StoreFile {
 
   /** Makes writes durable: all of them, or none. */
   commit(writes: readonly WriteMessage[], at: number): CommitAnswer {
-    // A file that was removed or replaced would take writes that nobody will find again.
-    this.#checkIdentity();
     try {
       this.#transaction((head) => this.#write(head, writes, at));
     } catch (error) {
@@ -119,6 +119,7 @@ export class StoreFile {
       if (!isFull(error) || writes.every((write) => write.record !== null)) throw error;
       this.#writeIntoFull(writes, at, error);
     }
+    // What went into a file that was removed or replaced nobody will find again: it is not acknowledged.
     this.#checkIdentity();
     this.#side.mark(this.#head.revision);
     return { historyFloor: this.#head.floor };
@@ -140,6 +141,7 @@ export class StoreFile {
   close(): void {
     this.#side.remove();
     try {
+      this.#transaction((head) => head, { writeHead: true });
       // The library on Node 20 keeps the file open until its statements are collected: leave the lock by ourselves.
       this.#database.exec('PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL');
       this.#database.prepare('SELECT count(*) FROM meta').get();
@@ -149,13 +151,15 @@ export class StoreFile {
     this.#database.close();
   }
 
-  #transaction(work: (head: Head) => Head): void {
-    const { numbers, database } = { numbers: new Set(this.#kinds.keys()), database: this.#database };
+  #transaction(work: (head: Head) => Head, options = { writeHead: false }): void {
+    const numbers = new Set(this.#kinds.keys());
+    const database = this.#database;
     let committing = false;
     try {
       database.exec('BEGIN IMMEDIATE');
       const head = work(this.#head);
-      this.#sql.head.run('head', writeHead(head));
+      // An empty event log cannot tell the state.
+      if (options.writeHead || head.floor === head.revision) this.#sql.head.run('head', writeHead(head));
       committing = true;
       database.exec('COMMIT');
       this.#head = head;
@@ -169,42 +173,42 @@ export class StoreFile {
     }
   }
 
-  #write(head: Head, writes: readonly WriteMessage[], at: number): Head {
-    let { count, digest, revision, floor } = head;
+  #write(before: Head, writes: readonly WriteMessage[], at: number): Head {
+    let head = { ...before, floor: this.#nextFloor(before, writes, at) };
     for (const write of writes) {
-      const { kind, id, uid, record, oldVersion } = write;
-      ({ revision } = write);
+      const { kind, id, uid, revision, record, oldVersion } = write;
       const row = this.#kindRow(kind);
-      if (revision > floor) this.#writeEvent(row, write, at);
+      let { digest } = head;
       if (oldVersion !== null) digest = toggle(digest, uid, oldVersion);
       if (record !== null) digest = toggle(digest, uid, revision);
+      const count = head.count + Number(record !== null) - Number(oldVersion !== null);
+      head = { ...head, revision, count, digest };
+      if (revision > head.floor) this.#writeEvent(head, row, write, at);
       if (record === null) {
-        count--;
         this.#expectOne(this.#sql.destroy.run(uid), write);
         continue;
       }
       const crc = resourceChecksum(row.seed, uid, revision, id, record);
-      if (oldVersion === null) {
-        count++;
-        this.#sql.create.run(uid, revision, row.number, id, crc, record);
-      } else this.#expectOne(this.#sql.update.run(revision, crc, record, uid), write);
+      if (oldVersion === null) this.#sql.create.run(uid, revision, row.number, id, crc, record);
+      else this.#expectOne(this.#sql.update.run(revision, crc, record, uid), write);
     }
-    // A little at each commit, so that none of them waits for a large one.
-    const most = 2 * writes.length + 64;
-    const target = Math.min(Math.max(revision - this.#historyLimit, this.#agedFloor(floor, at)), floor + most);
-    if (target > floor) {
-      floor = target;
-      this.#sql.forget.run(floor);
-    }
-    return { ...head, count, digest, revision, floor };
+    if (head.floor > before.floor) this.#sql.forget.run(head.floor);
+    return head;
   }
 
-  #writeEvent(row: KindRow, write: WriteMessage, at: number): void {
+  /** Cuts the event log a little at each commit, so that none of them waits for a large cut. */
+  #nextFloor({ floor, revision }: Head, writes: readonly WriteMessage[], at: number): number {
+    const last = writes.at(-1)?.revision ?? revision;
+    const wanted = Math.max(last - this.#historyLimit, this.#agedFloor(floor, at));
+    return Math.max(floor, Math.min(wanted, floor + 2 * writes.length + 64));
+  }
+
+  #writeEvent({ floor, count, digest }: Head, row: KindRow, write: WriteMessage, at: number): void {
     const { id, uid, revision, record, oldVersion } = write;
     const change = oldVersion === null ? created : record === null ? destroyed : updated;
-    const crc = eventChecksum(row.seed, { revision, uid, id, change, at }, oldVersion);
-    if (oldVersion === null) this.#sql.createEvent.run(revision, row.number, uid, id, change, at, crc);
-    else this.#expectOne(this.#sql.changeEvent.run(revision, change, at, crc, uid, oldVersion), write);
+    const crc = eventChecksum(row.seed, { revision, uid, id, change, at, floor, count, digest, oldVersion });
+    if (oldVersion === null) this.#sql.createEvent.run(revision, row.number, uid, id, change, at, floor, count, digest, crc);
+    else this.#expectOne(this.#sql.changeEvent.run(revision, change, at, floor, count, digest, crc, uid, oldVersion), write);
   }
 
   #expectOne(result: unknown, { id, kind }: WriteMessage): void {
@@ -228,7 +232,7 @@ export class StoreFile {
   #writeIntoFull(writes: readonly WriteMessage[], at: number, cause: unknown): void {
     try {
       this.#foldLog();
-      this.#transaction((head) => this.#forgetUpTo(head, head.floor + Math.ceil((head.revision - head.floor) / 2)));
+      this.#transaction((head) => this.#forgetUpTo(head, head.floor + Math.ceil((head.revision - head.floor) / 2)), { writeHead: true });
       this.#foldLog();
       this.#transaction((head) => this.#write(head, writes, at));
     } catch (error) {
