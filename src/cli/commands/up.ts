@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { stackDefinition } from '../../host/index.ts';
+import type { StackExtra } from '../../host/index.ts';
+import { stackDefinition, stackStatusDefinition } from '../../host/index.ts';
 import { isUnavailableError } from '../../resource/index.ts';
 import type { State } from '../../state/index.ts';
 import { openStore, parseStoreUrl } from '../../stores/index.ts';
@@ -35,7 +36,7 @@ export async function upCommand(context: CommandContext, files: readonly string[
   if (beside !== undefined) {
     await using session = beside;
     io.write(`an operator is running here already (process ${session.control?.info.pid ?? 'unknown'}); applying there\n`);
-    return showUntilReady(context, session, paths, session.state);
+    return await showUntilReady(context, session, paths, session.state);
   }
   const url = parseStoreUrl(context.options.store ?? `sqlite:${defaultFile(io.storeDirectory)}`, io.directory);
   await using store = await openPatiently(context, () => openStore(url, { environment, directory: io.directory }));
@@ -113,8 +114,22 @@ async function showUntilReady(
     io.writeError(`not ready in time:\n${reasons.map((reason) => `  ${reason}\n`).join('')}`);
     return exitCodes.timedOut;
   }
-  if (reasons.length === 0) io.write(`ready: ${ids.join(', ')}\n`);
+  if (reasons.length === 0) {
+    io.write(`ready: ${ids.join(', ')}\n`);
+    for (const { id, namespace } of stacks) io.write((await addresses(state, id, namespace)).map((line) => `  ${line}\n`).join(''));
+  }
   return exitCodes.ok;
+}
+
+/** Where the services of a stack answer, as far as their checks tell. */
+async function addresses(state: State, id: string, namespace: string): Promise<readonly string[]> {
+  const { spec } = await state.get(stackDefinition.pointer(id, namespace));
+  const { ports = {} } = ((await state.get(stackStatusDefinition.pointer(id, namespace))).spec.extra ?? {}) as StackExtra;
+  return Object.entries(spec.services).flatMap(([name, { ready }]) => {
+    const url = ready?.http?.replace(/\$\{port:([^}]+)\}/g, (_all, port: string) => String(ports[port] ?? ''));
+    const origin = /^https?:\/\/[^/]+/.exec(url ?? '')?.[0];
+    return origin === undefined ? [] : [`${name}: ${origin}/`];
+  });
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -48,19 +48,26 @@ function jsonLine(event: StateEvent, types: TypesLookup): string {
   const { bookmark, revision, resync } = event;
   const resource =
     'resource' in event && event.resource.spec !== undefined ? fileForm(joinStatus(event.resource as never, undefined, types)) : undefined;
-  return jsonText({
-    type: event.type,
-    ...(resource !== undefined
-      ? { resource }
-      : 'resource' in event && {
-          resource: {
-            metadata: { namespace: event.resource.metadata.namespace, type: event.resource.metadata.type, id: event.resource.metadata.id },
-          },
-        }),
-    ...(revision !== undefined && { revision }),
-    ...(bookmark && { bookmark: bookmark.toBase64() }),
-    ...(resync === true && { resync }),
-  }).replace(/\n\s*/g, '');
+  return jsonText(
+    {
+      type: event.type,
+      ...(resource !== undefined
+        ? { resource }
+        : 'resource' in event && {
+            resource: {
+              metadata: {
+                namespace: event.resource.metadata.namespace,
+                type: event.resource.metadata.type,
+                id: event.resource.metadata.id,
+              },
+            },
+          }),
+      ...(revision !== undefined && { revision }),
+      ...(bookmark && { bookmark: bookmark.toBase64() }),
+      ...(resync === true && { resync }),
+    },
+    0,
+  );
 }
 
 function textLine(event: StateEvent, time: string): string | undefined {

@@ -14,8 +14,8 @@ export function parseOutput(text: string | undefined): OutputFormat {
   throw new UsageError(`unknown output ${text}; expected table, wide, yaml, json, name or jsonpath=TEMPLATE`);
 }
 
-/** JSON text of plain data: integers beyond 2^53 as they are, bytes as base64. */
-export function jsonText(value: unknown): string {
+/** JSON text of plain data: integers beyond 2^53 as they are, bytes as base64. `indent` 0 keeps it on one line. */
+export function jsonText(value: unknown, indent = 2): string {
   const integers: string[] = [];
   // A placeholder that no text can hold stands for an integer that JSON.stringify refuses.
   const mark = '\u0000integer:';
@@ -25,7 +25,7 @@ export function jsonText(value: unknown): string {
       if (typeof item === 'bigint') return `${mark}${integers.push(String(item)) - 1}`;
       return Bytes.is(item) ? item.toBase64() : item;
     },
-    2,
+    indent,
   );
   return integers.length === 0
     ? text
