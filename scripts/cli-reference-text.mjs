@@ -1,0 +1,48 @@
+// The reference of the command line, as text, from the built program.
+import { buildProgram } from '../dist/cli/index.js';
+import { nodeEnvironment } from '../dist/environment/index.js';
+
+const intro = `# The command line
+
+One binary, \`steadystate\` (\`npx steadystate\` in a checkout). Every command talks to the store that \`--store\` names; without it
+to the server whose socket is \`.steadystate/api.sock\` in this folder, else it opens the store file that is there. A look never
+makes a store.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | failed |
+| 2 | wrong use |
+| 3 | not found |
+| 4 | conflict |
+| 5 | timed out |
+| 6 | differences |
+
+Types can be written by their names or aliases, in any case: \`stack\`, \`Stacks\`, \`stacks.host.steadystate.dev\`. Durations are
+written \`500ms\`, \`30s\`, \`5m\`. \`NO_COLOR\` and \`--no-color\` are honoured. Errors go to standard error.
+`;
+
+export async function cliReference() {
+  const lines = [intro];
+  const io = {
+    write: (text) => lines.push(text),
+    writeError() {},
+    isTerminal: false,
+    columns: () => 80,
+    rows: () => 0,
+    color: false,
+    variables: {},
+    directory: '.',
+    storeDirectory: '.',
+    readStandardInput: async () => '',
+    signal: new AbortController().signal,
+  };
+  const program = buildProgram(io, nodeEnvironment(), () => {});
+  for (const command of program.commands) {
+    command.configureHelp({ helpWidth: 100 });
+    lines.push(`\n## ${command.name()}\n\n\`\`\`text\n`);
+    command.outputHelp();
+    lines.push('```\n');
+  }
+  return lines.join('');
+}
