@@ -1,7 +1,7 @@
-import type { Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import type { Document, LineCounter, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import type { InvalidIssue } from '../resource/index.ts';
 import { appendPath, Bytes, isWellFormed, maximumDepth, SteadystateError } from '../resource/index.ts';
+import { yamlLibrary } from './yaml-library.ts';
 
 /** Most nodes of one text, aliases counted as what they stand for: an alias bomb ends here. */
 const maximumNodes = 200_000;
@@ -44,8 +44,9 @@ export function parseYaml(text: string, options: YamlOptions = {}): readonly Yam
   if (text.length > maximumYamlBytes) throw yamlError(file, { line: 1, column: 1 }, `longer than ${maximumYamlBytes} bytes`);
   const depth = flowDepth(text);
   if (depth > maximumDepth) throw yamlError(file, { line: 1, column: 1 }, `nested deeper than ${maximumDepth} levels`);
-  const lines = new LineCounter();
-  const parsed = parseAllDocuments(text, {
+  const library = yamlLibrary();
+  const lines = new library.LineCounter();
+  const parsed = library.parseAllDocuments(text, {
     lineCounter: lines,
     intAsBigInt: true,
     merge: false,
@@ -113,15 +114,15 @@ class Reader {
     let found = node;
     for (const key of path) {
       let next: Node | null | undefined;
-      if (isMap(node)) {
+      if (yamlLibrary().isMap(node)) {
         const pair = node.items.find((item) => keyText(item) === String(key));
         next = (pair?.value ?? pair?.key) as Node | undefined;
-        if (pair !== undefined && next === pair.value && isScalar(pair.key) && pair.key.range) {
+        if (pair !== undefined && next === pair.value && yamlLibrary().isScalar(pair.key) && pair.key.range) {
           found = pair.key as Node;
           node = next as Node;
           continue;
         }
-      } else if (isSeq(node)) next = node.items[Number(key)] as Node | undefined;
+      } else if (yamlLibrary().isSeq(node)) next = node.items[Number(key)] as Node | undefined;
       if (next === undefined || next === null) break;
       node = next;
       found = next;
@@ -141,14 +142,14 @@ class Reader {
     if (node === null || node === undefined) return null;
     if (++this.#nodes > maximumNodes) this.#fail(node, path, `more than ${maximumNodes} nodes, aliases included`);
     if (depth > maximumDepth) this.#fail(node, path, `nested deeper than ${maximumDepth} levels`);
-    if (isAlias(node)) {
+    if (yamlLibrary().isAlias(node)) {
       const target = node.resolve(this.#document) as Node | undefined;
       if (target === undefined) this.#fail(node, path, `the alias *${node.source} leads nowhere`);
       return this.#read(target, depth + 1, path);
     }
-    if (isMap(node)) return this.#readMap(node, depth, path);
-    if (isSeq(node)) return this.#readSequence(node, depth, path);
-    if (isScalar(node)) return this.#readScalar(node, path);
+    if (yamlLibrary().isMap(node)) return this.#readMap(node, depth, path);
+    if (yamlLibrary().isSeq(node)) return this.#readSequence(node, depth, path);
+    if (yamlLibrary().isScalar(node)) return this.#readScalar(node, path);
     return this.#fail(node, path, 'not plain data');
   }
 
@@ -158,7 +159,7 @@ class Reader {
     for (const item of node.items) {
       const key = keyText(item);
       if (key === undefined) this.#fail((item.key ?? node) as Node, path, 'a key must be text');
-      if (key === '<<' && isScalar(item.key) && (item.key as Scalar).type === 'PLAIN')
+      if (key === '<<' && yamlLibrary().isScalar(item.key) && (item.key as Scalar).type === 'PLAIN')
         this.#fail(item.key as Node, path, 'merge keys (<<) are not read; write the fields out');
       const at = appendPath(path, key);
       if (key === '__proto__') this.#fail(item.key as Node, at, 'this key is not allowed');
@@ -210,7 +211,7 @@ const knownScalarTags: ReadonlySet<string> = new Set(['str', 'int', 'float', 'bo
 /** A key as text: numbers and booleans are taken as they are written. */
 function keyText(item: Pair): string | undefined {
   const { key } = item;
-  if (!isScalar(key)) return undefined;
+  if (!yamlLibrary().isScalar(key)) return undefined;
   if (typeof key.value === 'string') return key.value;
   return key.source ?? (key.value === null ? undefined : String(key.value));
 }

@@ -1,8 +1,9 @@
-import { Document, Scalar, visit } from 'yaml';
 import { Bytes } from '../resource/index.ts';
+import { yamlLibrary } from './yaml-library.ts';
 
 /** YAML text of plain data that reads back as exactly the same. */
 export function stringifyYaml(value: unknown): string {
+  const { Document, Scalar, visit } = yamlLibrary();
   const document = new Document(null, { version: '1.2', schema: 'core', aliasDuplicateObjects: false });
   document.contents = document.createNode(plain(value), { aliasDuplicateObjects: false }) as never;
   visit(document, {
@@ -23,7 +24,7 @@ export function stringifyYaml(value: unknown): string {
 
 /** Bytes are wrapped so that the library takes each as one scalar. */
 function plain(value: unknown): unknown {
-  if (Bytes.is(value)) return new Scalar(value);
+  if (Bytes.is(value)) return new (yamlLibrary().Scalar)(value);
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(plain);
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]));
