@@ -1,4 +1,4 @@
-import type { Pointer, Resource, Tombstone } from '../resource/index.ts';
+import type { Pointer, Resource, SteadystateError, Tombstone } from '../resource/index.ts';
 import { isTombstone, pointerText } from '../resource/index.ts';
 import type { CoreState } from './core-state.ts';
 import { closed, gone } from './errors.ts';
@@ -19,15 +19,22 @@ export async function watchFor<Spec>(
   let uid: string | undefined;
   for await (const event of watch) {
     if (event.type === 'errored') throw event.error;
+    const about = event.type === 'created' || event.type === 'updated' || event.type === 'destroyed' ? event.resource : undefined;
+    // Its end can be coalesced with what came after: another incarnation is not the awaited one, whatever it looks like.
+    const replaced = about !== undefined && event.type !== 'destroyed' && uid !== undefined && about.metadata.uid !== uid;
+    if (endsWithIncarnation && replaced) throw wentAway(pointer);
     if (await matchesEvent(condition, event)) return (event as { resource: Resource<Spec> }).resource;
-    if (!endsWithIncarnation || (event.type !== 'created' && event.type !== 'updated' && event.type !== 'destroyed')) continue;
-    // A first `destroyed` says "not yet"; one that follows a real resource, or another uid, says that it went.
-    const wentAway = uid !== undefined && (event.type === 'destroyed' || event.resource.metadata.uid !== uid);
-    if (wentAway) throw gone(pointer, 'went away before it was as awaited');
-    if (!isTombstone(event.resource)) uid = event.resource.metadata.uid;
+    if (!endsWithIncarnation || about === undefined) continue;
+    // A first `destroyed` says "not yet"; one that follows a real resource says that it went.
+    if (event.type === 'destroyed' && uid !== undefined) throw wentAway(pointer);
+    if (!isTombstone(about)) uid = about.metadata.uid;
   }
   options.signal?.throwIfAborted();
   throw closed(`the watch of ${pointerText(pointer)} ended while it was awaited: the store was closed`);
+}
+
+function wentAway(pointer: Pointer): SteadystateError {
+  return gone(pointer, 'went away before it was as awaited');
 }
 
 /** Whether an event matches all parts of a condition that are given. */

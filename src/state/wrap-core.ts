@@ -6,6 +6,7 @@ import {
   isAlreadyExistsError,
   isIncarnationConflictError,
   isNotFoundError,
+  isOwnerConflictError,
   isPendingFinalizersError,
   isPhaseConflictError,
   isVersionConflictError,
@@ -22,6 +23,7 @@ import { watchFor } from './watch-for.ts';
 /** Builds the helpers of `State` on a backend (or on a wrapper of one). */
 export function wrapCore(core: CoreState, options: { readonly environment: Environment }): State {
   const { environment } = options;
+  const pauses = (): Pauses => ({ environment, lost: 0 });
   const state: State = {
     get capabilities() {
       return core.capabilities;
@@ -37,23 +39,37 @@ export function wrapCore(core: CoreState, options: { readonly environment: Envir
     watchKinds: (kinds, call) => core.watchKinds(kinds, call),
     ...(core.waitForRevision && { waitForRevision: (revision, call) => core.waitForRevision?.(revision, call) ?? Promise.resolve() }),
 
-    updateWithConflicts: (pointer, updater, call = {}) => edit(core, pointer, updater, call, () => call.owner),
+    updateWithConflicts: (pointer, updater, call = {}) => edit(core, pauses(), pointer, updater, call, undefined),
     watchFor: (pointer, condition, call) => watchFor(core, pointer, condition, call),
-    teardown: (pointer, call) => (core.teardown ? core.teardown(pointer, call) : teardown(core, pointer, call)),
+    teardown: (pointer, call) => (core.teardown ? core.teardown(pointer, call) : teardown(core, pauses(), pointer, call)),
     teardownAndDestroy: (pointer, call) =>
-      core.teardownAndDestroy ? core.teardownAndDestroy(pointer, call) : teardownAndDestroy(core, pointer, call),
+      core.teardownAndDestroy ? core.teardownAndDestroy(pointer, call) : teardownAndDestroy(core, pauses(), pointer, call),
 
     async addFinalizer(pointer, ...finalizers) {
-      await edit(core, pointer, (draft) => finalizers.forEach((name) => draft.finalizers.add(name)), { expectedPhase: 'any' }, ownerOf);
+      await edit(
+        core,
+        pauses(),
+        pointer,
+        (draft) => finalizers.forEach((name) => draft.finalizers.add(name)),
+        { expectedPhase: 'any' },
+        ownerOf,
+      );
     },
     async removeFinalizer(pointer, ...finalizers) {
-      await edit(core, pointer, (draft) => finalizers.forEach((name) => draft.finalizers.remove(name)), { expectedPhase: 'any' }, ownerOf);
+      await edit(
+        core,
+        pauses(),
+        pointer,
+        (draft) => finalizers.forEach((name) => draft.finalizers.remove(name)),
+        { expectedPhase: 'any' },
+        ownerOf,
+      );
     },
     abortSignalOnTeardown: (pointer, call) => abortSignalOnTeardown(core, pointer, call.signal),
     async modify(empty, updater, call) {
-      await modify(core, empty, updater, call);
+      await modify(core, pauses(), empty, updater, call);
     },
-    modifyWithResult: (empty, updater, call) => modify(core, empty, updater, call),
+    modifyWithResult: (empty, updater, call) => modify(core, pauses(), empty, updater, call),
     follow: (kind, call) => follow(core, environment, kind, call),
   };
   return state;
@@ -61,25 +77,46 @@ export function wrapCore(core: CoreState, options: { readonly environment: Envir
 
 const ownerOf = (resource: Resource): string => resource.metadata.owner;
 
-/** Reads, edits, writes; again on a version conflict only. */
+/** Counts the races that one call lost. */
+interface Pauses {
+  readonly environment: Environment;
+  lost: number;
+}
+
+/** Tries per macrotask: a store in the same process answers in microtasks, and retries must not starve timers and input. */
+const triesPerBreath = 8;
+
+async function beforeRetry(pauses: Pauses): Promise<void> {
+  if (++pauses.lost % triesPerBreath === 0) await pauses.environment.breathe();
+}
+
+/**
+ * Reads, edits, writes; again on a version conflict only. With `ownerFor` the owner is whoever owns what was read, so that a
+ * re-creation by another owner meanwhile is a lost race too.
+ */
 async function edit<Spec>(
   core: CoreState,
+  pauses: Pauses,
   pointer: Pointer<Spec>,
   updater: Updater<Spec>,
   options: Omit<UpdateOptions, 'currentVersion'>,
-  ownerFor: (current: Resource) => string | undefined,
+  ownerFor: ((current: Resource) => string) | undefined,
 ): Promise<Resource<Spec>> {
+  let refused: string | undefined;
   for (;;) {
     options.signal?.throwIfAborted();
     const current = await core.get(pointer, signalOf(options));
+    const { version } = current.metadata;
     const edited = await editOnce(current, updater, options.expectedPhase ?? 'running');
     if (edited === current) return current;
     try {
-      const owner = ownerFor(current);
-      return await core.update(edited, { ...options, ...(owner !== undefined && { owner }), currentVersion: current.metadata.version });
+      return await core.update(edited, { ...options, ...(ownerFor && { owner: ownerFor(current) }), currentVersion: version });
     } catch (error) {
-      if (!isVersionConflictError(error)) throw error;
+      const ownerMoved = ownerFor !== undefined && isOwnerConflictError(error) && refused !== version;
+      if (!ownerMoved && !isVersionConflictError(error)) throw error;
+      refused = version;
     }
+    await beforeRetry(pauses);
   }
 }
 
@@ -100,28 +137,31 @@ function signalOf(options: CallOptions | undefined): CallOptions {
   return options?.signal === undefined ? {} : { signal: options.signal };
 }
 
-async function teardown(core: CoreState, pointer: Pointer, options: TeardownOptions = {}): Promise<boolean> {
+/** `uid`: only this incarnation; for another one, or none, there is nothing to do. */
+async function teardown(core: CoreState, pauses: Pauses, pointer: Pointer, options: TeardownOptions = {}, uid?: string): Promise<boolean> {
   for (;;) {
     options.signal?.throwIfAborted();
     const current = await core.get(pointer, signalOf(options));
-    if (current.metadata.phase === 'tearingDown') return current.metadata.finalizers.length === 0;
+    const { metadata } = current;
+    if (metadata.phase === 'tearingDown' || (uid !== undefined && metadata.uid !== uid)) return metadata.finalizers.length === 0;
     const draft = openDraft(current);
     draft.phase = 'tearingDown';
     try {
-      const written = await core.update(finishDraft(draft), { ...options, currentVersion: current.metadata.version });
+      const written = await core.update(finishDraft(draft), { ...options, currentVersion: metadata.version });
       return written.metadata.finalizers.length === 0;
     } catch (error) {
       // Another caller tore it down or changed it meanwhile: look again.
       if (!isVersionConflictError(error) && !isPhaseConflictError(error)) throw error;
     }
+    await beforeRetry(pauses);
   }
 }
 
-async function teardownAndDestroy(core: CoreState, pointer: Pointer, options: TeardownOptions = {}): Promise<void> {
+async function teardownAndDestroy(core: CoreState, pauses: Pauses, pointer: Pointer, options: TeardownOptions = {}): Promise<void> {
   const { uid } = (await core.get(pointer, signalOf(options))).metadata;
   try {
     if (core.teardown) await core.teardown(pointer, options);
-    else await teardown(core, pointer, options);
+    else await teardown(core, pauses, pointer, options, core.capabilities.incarnations ? uid : undefined);
   } catch (error) {
     if (isNotFoundError(error)) return;
     throw error;
@@ -180,6 +220,7 @@ async function abortSignalOnTeardown(core: CoreState, pointer: Pointer, signal: 
 
 async function modify<Spec>(
   core: CoreState,
+  pauses: Pauses,
   empty: ResourceInput<Spec> | Resource<Spec>,
   updater: Updater<Spec>,
   options: Omit<UpdateOptions, 'currentVersion'> = {},
@@ -199,6 +240,7 @@ async function modify<Spec>(
       const lostRace = current === undefined ? isAlreadyExistsError(error) : isVersionConflictError(error) || isNotFoundError(error);
       if (!lostRace) throw error;
     }
+    await beforeRetry(pauses);
   }
 }
 
