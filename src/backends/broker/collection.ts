@@ -103,10 +103,9 @@ export class Collection {
     return true;
   }
 
-  /** Moves the served value. */
-  apply(commit: Commit): void {
+  /** Moves the served value. `entry` is the one of that id, if the caller has it. */
+  apply(commit: Commit, entry = this.claim(commit.id)): void {
     this.#listed = undefined;
-    const entry = this.claim(commit.id);
     const wasPresent = entry.present;
     entry.value = commit.value;
     if (commit.value !== undefined) {
