@@ -35,6 +35,26 @@ export async function writeStatus<Status extends { readonly uid: string }>(
   });
 }
 
+/** Removes something; that it could not be removed shows in the status before it is thrown. */
+export async function tellingFailure<Status extends { readonly uid: string; readonly state: string }>(
+  context: ControllerContext,
+  definition: ResourceDefinition<Status>,
+  resource: Resource,
+  status: Status,
+  remove: () => Promise<void>,
+): Promise<void> {
+  try {
+    await remove();
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (systemCode(error) !== '') {
+      const failed = { ...status, state: 'Failed', ready: false, reason: 'CannotRemove', message: systemText(error) };
+      await writeStatus(context, definition, resource.metadata, failed);
+    }
+    throw error;
+  }
+}
+
 /** The last writes about a resource that is torn down: its companion goes, then our finalizer. */
 export async function finish<Status>(
   context: ControllerContext,

@@ -2,13 +2,12 @@ import type { Environment, FilePort } from '../environment/index.ts';
 import type { Resource } from '../resource/index.ts';
 import { digest } from '../resource/index.ts';
 import type { ControllerContext, QueueController, ReconcileResult } from '../runtime/index.ts';
-import { find, finish, readStatus, systemCode, systemText, writeStatus } from './companion.ts';
+import { find, finish, readStatus, systemCode, systemText, tellingFailure, writeStatus } from './companion.ts';
 import type { PathControllerOptions } from './file-controller.ts';
 import type { DirectorySpec, DirectoryStatus } from './file-definitions.ts';
 import { directoryDefinition, directoryStatusDefinition } from './file-definitions.ts';
+import { directoriesController } from './names.ts';
 import { outsideProblem } from './paths.ts';
-
-export const directoriesFinalizer = 'host-directories';
 
 export interface DirectoryControllerOptions extends PathControllerOptions {
   /** Told when a folder stays because something is in it that was not declared. */
@@ -26,7 +25,7 @@ export interface Leftovers {
 export function directoryController(options: DirectoryControllerOptions): QueueController {
   const { environment, namespaces, pollMs } = options;
   return {
-    name: 'host-directories',
+    name: directoriesController,
     inputs: namespaces.map((namespace) => ({ namespace, type: directoryDefinition.type, kind: 'primary' })),
     outputs: [{ type: directoryStatusDefinition.type, kind: 'exclusive' }],
     async reconcile(context, { pointer }): Promise<ReconcileResult | void> {
@@ -34,11 +33,15 @@ export function directoryController(options: DirectoryControllerOptions): QueueC
       if (resource === undefined) return;
       const status = await readStatus(context, directoryStatusDefinition, resource);
       if (resource.metadata.phase === 'tearingDown') {
-        if (!resource.metadata.finalizers.includes(directoriesFinalizer)) return;
-        if (status?.created === true) await remove(environment, context, status.path, options.onLeftovers);
-        return finish(context, directoryStatusDefinition, pointer, directoriesFinalizer);
+        if (!resource.metadata.finalizers.includes(directoriesController)) return;
+        if (status?.created === true) {
+          await tellingFailure(context, directoryStatusDefinition, resource, status, () =>
+            remove(environment, context, status.path, options.onLeftovers),
+          );
+        }
+        return finish(context, directoryStatusDefinition, pointer, directoriesController);
       }
-      if (!resource.metadata.finalizers.includes(directoriesFinalizer)) await context.addFinalizer(pointer, directoriesFinalizer);
+      if (!resource.metadata.finalizers.includes(directoriesController)) await context.addFinalizer(pointer, directoriesController);
       await keep(environment.files, context, resource, directoryDefinition.from(resource).spec, status);
       return { requeueAfterMs: pollMs };
     },

@@ -3,13 +3,12 @@ import type { Environment, FilePort, FileStat } from '../environment/index.ts';
 import type { Pointer, Resource } from '../resource/index.ts';
 import { digest, pointerText } from '../resource/index.ts';
 import type { ControllerContext, QueueController, ReconcileResult } from '../runtime/index.ts';
-import { find, finish, keyOf, readStatus, systemCode, systemText, writeStatus } from './companion.ts';
+import { find, finish, keyOf, readStatus, systemCode, systemText, tellingFailure, writeStatus } from './companion.ts';
 import type { FileSpec, FileStatus } from './file-definitions.ts';
 import { fileDefinition, fileStatusDefinition } from './file-definitions.ts';
 import { FolderWatches } from './folder-watches.ts';
+import { filesController } from './names.ts';
 import { outsideProblem } from './paths.ts';
-
-export const filesFinalizer = 'host-files';
 
 export interface PathControllerOptions {
   readonly environment: Environment;
@@ -22,7 +21,7 @@ export interface PathControllerOptions {
 export function fileController(options: PathControllerOptions): QueueController {
   const keeper = new FileKeeper(options);
   return {
-    name: 'host-files',
+    name: filesController,
     concurrency: 4,
     inputs: options.namespaces.map((namespace) => ({ namespace, type: fileDefinition.type, kind: 'primary' })),
     outputs: [{ type: fileStatusDefinition.type, kind: 'exclusive' }],
@@ -75,12 +74,12 @@ class FileKeeper {
     if (resource === undefined) return this.#forget(pointer);
     const status = await readStatus(context, fileStatusDefinition, resource);
     if (resource.metadata.phase === 'tearingDown') {
-      if (!resource.metadata.finalizers.includes(filesFinalizer)) return;
-      if (status !== undefined) await this.#removeOurs(status);
-      await finish(context, fileStatusDefinition, pointer, filesFinalizer);
+      if (!resource.metadata.finalizers.includes(filesController)) return;
+      if (status !== undefined) await tellingFailure(context, fileStatusDefinition, resource, status, () => this.#removeOurs(status));
+      await finish(context, fileStatusDefinition, pointer, filesController);
       return this.#forget(pointer);
     }
-    if (!resource.metadata.finalizers.includes(filesFinalizer)) await context.addFinalizer(pointer, filesFinalizer);
+    if (!resource.metadata.finalizers.includes(filesController)) await context.addFinalizer(pointer, filesController);
     const { spec } = fileDefinition.from(resource);
     const base = { uid: resource.metadata.uid, observed: digest(resource.spec), path: spec.path };
     try {

@@ -2,15 +2,18 @@ import type { Environment } from '../environment/index.ts';
 import type { ResourceDefinition } from '../resource/index.ts';
 import { SteadystateError } from '../resource/index.ts';
 import type { Runtime } from '../runtime/index.ts';
+import type { State } from '../state/index.ts';
 import type { WorkloadEvent } from '../workload/index.ts';
 import { embeddedWorkloadController } from '../workload/index.ts';
 import type { Leftovers } from './directory-controller.ts';
 import { directoryController } from './directory-controller.ts';
 import { fileController } from './file-controller.ts';
 import { directoryDefinition, directoryStatusDefinition, fileDefinition, fileStatusDefinition } from './file-definitions.ts';
+import { stacksController } from './names.ts';
 import { processController } from './process-controller.ts';
 import { processDefinition, processStatusDefinition } from './process-definition.ts';
 import { stackDefinition, stackStatusDefinition } from './stack-definition.ts';
+import { distrustReadiness, tellStopped } from './stack-readiness.ts';
 import { stackWorkload } from './stack-workload.ts';
 
 export interface HostOperatorOptions {
@@ -40,6 +43,8 @@ export interface HostOperatorOptions {
 export interface HostOperator {
   /** For the registry that validates writes, and for `registerDefinitions`. */
   readonly definitions: readonly ResourceDefinition<never, never>[];
+  /** Call it before the runtime runs: what an operator before this one left as ready is asked again. */
+  prepare(state: State): Promise<void>;
   register(runtime: Runtime): void;
 }
 
@@ -63,30 +68,25 @@ export function hostOperator(options: HostOperatorOptions): HostOperator {
       'the host operator needs process groups and signals, which Windows does not have; run it on Linux, macOS, or in WSL',
     );
   }
-  const { environment, namespaces = ['default'], pollMs = 10_000, onLeftovers, onEvent } = options;
+  const { environment, namespaces = ['default'], pollMs = 10_000, onShutdown = 'stop', onLeftovers, onEvent } = options;
   const paths = { environment, namespaces, pollMs };
+  const output = { maxBytes: options.maxOutputBytes ?? 10 * 1024 * 1024, keep: options.keptOutputs ?? 3 };
+  const workload = stackWorkload({ environment, namespaces, directory: options.directory });
+  const stacks = embeddedWorkloadController(workload, { environment, namespaces, name: stacksController, ...(onEvent && { onEvent }) });
   return {
     definitions: hostDefinitions,
+    prepare: (state) => distrustReadiness(state, environment, namespaces),
     register(runtime) {
       runtime.register(directoryController({ ...paths, onLeftovers }));
       runtime.register(fileController(paths));
-      runtime.register(
-        processController({
-          environment,
-          namespaces,
-          onShutdown: options.onShutdown ?? 'stop',
-          rotateEveryMs: pollMs / 2,
-          output: { maxBytes: options.maxOutputBytes ?? 10 * 1024 * 1024, keep: options.keptOutputs ?? 3 },
-        }),
-      );
-      runtime.register(
-        embeddedWorkloadController(stackWorkload({ environment, namespaces, directory: options.directory }), {
-          environment,
-          namespaces,
-          name: 'host-stacks',
-          ...(onEvent && { onEvent }),
-        }),
-      );
+      runtime.register(processController({ environment, namespaces, onShutdown, rotateEveryMs: pollMs / 2, output }));
+      runtime.register({
+        ...stacks,
+        async shutdown(context) {
+          await stacks.shutdown?.(context);
+          if (onShutdown === 'stop') await tellStopped(context, environment, namespaces);
+        },
+      });
     },
   };
 }

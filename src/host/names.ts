@@ -27,3 +27,9 @@ export function pathStep(name: string): string {
   const encoded = name.replace(/[^A-Za-z0-9_.-]/gu, (character) => encodeURIComponent(character));
   return /^\.*$/.test(encoded) ? encoded.replaceAll('.', '%2E') : encoded;
 }
+
+/** The names of the controllers: what they make is owned by these. */
+export const directoriesController = 'host-directories';
+export const filesController = 'host-files';
+export const processesController = 'host-processes';
+export const stacksController = 'host-stacks';

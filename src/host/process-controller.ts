@@ -1,5 +1,6 @@
 import type { Environment } from '../environment/index.ts';
 import type { QueueController } from '../runtime/index.ts';
+import { processesController } from './names.ts';
 import type { RotationOptions } from './output-file.ts';
 import { processDefinition, processStatusDefinition } from './process-definition.ts';
 import { ProcessKeeper } from './process-keeper.ts';
@@ -18,7 +19,7 @@ export interface ProcessControllerOptions {
 export function processController(options: ProcessControllerOptions): QueueController {
   const keeper = new ProcessKeeper(options);
   return {
-    name: 'host-processes',
+    name: processesController,
     // A reconcile waits for nothing but the store and short system calls, but there are many of them.
     concurrency: 16,
     inputs: options.namespaces.map((namespace) => ({ namespace, type: processDefinition.type, kind: 'primary' })),

@@ -87,6 +87,7 @@ export const processDefinition: ResourceDefinition<ProcessSpec, ProcessInput> = 
     { name: 'PID', jsonPath: '{.status.pid}' },
     { name: 'RESTARTS', jsonPath: '{.status.restarts}' },
     { name: 'READY', jsonPath: '{.status.ready}' },
+    { name: 'AGE', jsonPath: '{.metadata.created}' },
     { name: 'REASON', jsonPath: '{.status.reason}' },
   ],
 });

@@ -3,53 +3,22 @@ import type { Environment, Logger, SpawnRequest } from '../environment/index.ts'
 import type { Pointer, Resource } from '../resource/index.ts';
 import { compareIds, digest } from '../resource/index.ts';
 import type { ControllerContext, ReconcileResult } from '../runtime/index.ts';
-import { find, finish, keyOf, readStatus, systemCode, systemText, writeStatus } from './companion.ts';
+import { find, finish, keyOf, readStatus, systemCode, systemText, tellingFailure, writeStatus } from './companion.ts';
+import { processesController } from './names.ts';
 import { lastLine, removeOutputs, rotateOutput } from './output-file.ts';
 import type { ProcessControllerOptions } from './process-controller.ts';
 import type { ProcessSpec, ProcessStatus } from './process-definition.ts';
 import { processDefinition, processStatusDefinition, restartDigest } from './process-definition.ts';
 import { adoptedExitText, ProcessRun, recordedIdentity } from './process-run.ts';
-import { stopStep } from './process-stop.ts';
+import { stopNow, stopStep } from './process-stop.ts';
+import type { Slot, Status, Visit } from './process-visit.ts';
+import { gated, isOutdated, nextDelay, saveStatus, withoutProcess } from './process-visit.ts';
+import { whyToWait } from './process-waits.ts';
 
-export const processesFinalizer = 'host-processes';
-
-const defaultInitialDelayMs = 100;
-const defaultMaxDelayMs = 30_000;
 /** After so long a run the back-off starts anew. */
 const steadyMs = 60_000;
 /** How often a start that waits for something is tried again, at the latest. */
 const waitingMs = 1_000;
-
-/** The reason of a start that is on record, and not yet let go. */
-const gated = 'Gated';
-
-/** What this instance knows of one resource. Nothing depends on it for being right. */
-interface Slot {
-  readonly pointer: Pointer;
-  run: ProcessRun | undefined;
-  /** On elapsed time. */
-  backOffUntil: number | undefined;
-  /** This instance has started or adopted it once: it no longer waits for those before it. */
-  settled: boolean;
-  /** It waits for others to be ready. */
-  waiting: boolean;
-  outputFile: string | undefined;
-  /** Counts starts and adoptions. */
-  order: number;
-}
-
-/** One resource on its way through one reconcile. */
-interface Visit {
-  readonly context: ControllerContext;
-  readonly resource: Resource<ProcessSpec>;
-  readonly spec: ProcessSpec;
-  readonly slot: Slot;
-  readonly status: ProcessStatus | undefined;
-  /** Digest of all that is declared. */
-  readonly observed: string;
-  /** Digest of what it is to be started with. */
-  readonly digest: string;
-}
 
 /** Starts, adopts, watches, restarts and stops processes: a step at a time, each from what is recorded and what is found. */
 export class ProcessKeeper {
@@ -77,7 +46,7 @@ export class ProcessKeeper {
     if (slot.run === undefined) await this.#adopt(slot, recorded);
     slot.outputFile = status?.outputFile;
     if (resource.metadata.phase === 'tearingDown') return this.#takeDown(context, resource, slot, status);
-    if (!resource.metadata.finalizers.includes(processesFinalizer)) await context.addFinalizer(pointer, processesFinalizer);
+    if (!resource.metadata.finalizers.includes(processesController)) await context.addFinalizer(pointer, processesController);
     const { spec } = processDefinition.from(resource);
     const visit: Visit = { context, resource, spec, slot, status, observed: digest(resource.spec), digest: restartDigest(spec) };
     const { run } = slot;
@@ -92,7 +61,7 @@ export class ProcessKeeper {
     const { status, spec } = visit;
     const { ready, problem } = await run.watchReadiness(spec, status?.ready === true);
     const state = ready || status?.state === 'Running' ? 'Running' : 'Starting';
-    await this.#save(visit, {
+    await saveStatus(visit, {
       restartDigest: visit.digest,
       restartAt: spec.restartAt,
       outputFile: spec.outputFile,
@@ -128,42 +97,10 @@ export class ProcessKeeper {
     for (const slot of slots) {
       const { run } = slot;
       if (run === undefined) continue;
-      if (this.#options.onShutdown === 'stop') await this.#stopNow(context, slot, run);
+      if (this.#options.onShutdown === 'stop') await stopNow(this.#environment, context, slot, run);
       await run.release();
     }
     this.#slots.clear();
-  }
-
-  async #stopNow(context: ControllerContext, slot: Slot, run: ProcessRun): Promise<void> {
-    let stop: ProcessSpec['stop'];
-    try {
-      stop = (await context.get(processDefinition.pointer(slot.pointer.id, slot.pointer.namespace))).spec.stop;
-    } catch (error) {
-      context.log.log('warn', 'how to stop a process could not be read; using the defaults', { id: slot.pointer.id, error });
-    }
-    // A process must not outlive this program only because the store has gone before it.
-    for (
-      let afterMs = await stopStep(this.#environment, run, stop);
-      afterMs !== undefined;
-      afterMs = await stopStep(this.#environment, run, stop)
-    ) {
-      await this.#environment.sleep(afterMs);
-    }
-    try {
-      const resource = await context.get(processDefinition.pointer(slot.pointer.id, slot.pointer.namespace));
-      const status = await readStatus(context, processStatusDefinition, resource);
-      if (status === undefined) return;
-      await writeStatus(context, processStatusDefinition, slot.pointer, {
-        ...withoutProcess(status),
-        state: 'Stopped',
-        ready: false,
-        reason: 'OperatorStopped',
-        message: 'it was stopped with its operator, and starts again with it',
-        ...(run.exit && { lastExit: run.exit }),
-      });
-    } catch (error) {
-      context.log.log('warn', 'a stopped process could not be recorded', { id: slot.pointer.id, error });
-    }
   }
 
   #slot({ namespace, type, id }: Pointer): Slot {
@@ -229,7 +166,7 @@ export class ProcessKeeper {
     slot: Slot,
     status: ProcessStatus | undefined,
   ): Promise<ReconcileResult | void> {
-    if (!resource.metadata.finalizers.includes(processesFinalizer)) return;
+    if (!resource.metadata.finalizers.includes(processesController)) return;
     const { run } = slot;
     if (run !== undefined) {
       if (status !== undefined && status.state !== 'Stopping') {
@@ -243,11 +180,14 @@ export class ProcessKeeper {
       }
       const afterMs = await stopStep(this.#environment, run, (resource.spec as Partial<ProcessSpec>).stop);
       if (afterMs !== undefined) return { requeueAfterMs: afterMs };
-      await run.release();
-      slot.run = undefined;
+      await this.#leave(slot, run);
     }
-    if (status?.outputFile !== undefined) await removeOutputs(this.#environment.files, status.outputFile, this.#options.output.keep);
-    await finish(context, processStatusDefinition, resource.metadata, processesFinalizer);
+    const { outputFile } = status ?? {};
+    if (status !== undefined && outputFile !== undefined) {
+      const remove = (): Promise<void> => removeOutputs(this.#environment.files, outputFile, this.#options.output.keep);
+      await tellingFailure(context, processStatusDefinition, resource, { ...withoutProcess(status), uid: status.uid }, remove);
+    }
+    await finish(context, processStatusDefinition, resource.metadata, processesController);
     await this.#forget(keyOf(resource.metadata));
   }
 
@@ -256,7 +196,7 @@ export class ProcessKeeper {
     const { slot, status, spec } = visit;
     const requested = status?.restartDigest === visit.digest;
     if (run.stoppingSince === undefined && run.exit === undefined) {
-      await this.#save(visit, {
+      await saveStatus(visit, {
         restartDigest: '',
         ...status,
         ...run.identity,
@@ -268,8 +208,7 @@ export class ProcessKeeper {
     }
     const afterMs = await stopStep(this.#environment, run, spec.stop);
     if (afterMs !== undefined) return { requeueAfterMs: afterMs };
-    await run.release();
-    slot.run = undefined;
+    await this.#leave(slot, run);
     slot.backOffUntil = undefined;
     return this.#start(visit);
   }
@@ -279,25 +218,25 @@ export class ProcessKeeper {
     const { slot, spec, status } = visit;
     const afterMs = await stopStep(this.#environment, run, spec.stop);
     if (afterMs !== undefined) return { requeueAfterMs: afterMs };
-    await run.release();
-    slot.run = undefined;
     const exit = run.exit as NonNullable<typeof run.exit>;
     const lastOutput = await lastLine(this.#environment.files, status?.outputFile ?? spec.outputFile, run.outputStart);
     const rebooted = run.identity.bootId !== (await this.#environment.processes.bootId());
     const known = { ...withoutProcess(status), lastExit: exit, lastOutput };
     // It never got through its gate: the program before this one ended first.
     if (status?.reason === gated && exit.text === adoptedExitText) {
-      await this.#save(visit, { ...withoutProcess(status), state: 'Waiting', ready: false, reason: 'NotStarted', message: '' });
+      await saveStatus(visit, { ...withoutProcess(status), state: 'Waiting', ready: false, reason: 'NotStarted', message: '' });
+      await this.#leave(slot, run);
       return this.#start(visit);
     }
     const policy = spec.restart?.policy ?? 'always';
     if (exit.code === 0 && policy !== 'always') {
-      await this.#save(visit, { ...known, state: 'Completed', ready: true, reason: 'Completed', message: exit.text, backOffMs: undefined });
+      await saveStatus(visit, { ...known, state: 'Completed', ready: true, reason: 'Completed', message: exit.text, backOffMs: undefined });
+      await this.#leave(slot, run);
       return this.#wakeWaiting();
     }
     // The machine was started anew: nothing went wrong with the process.
     if (rebooted && policy !== 'never') {
-      await this.#save(visit, {
+      await saveStatus(visit, {
         ...known,
         state: 'Waiting',
         ready: false,
@@ -305,40 +244,47 @@ export class ProcessKeeper {
         message: 'the machine was started anew',
         backOffMs: undefined,
       });
+      await this.#leave(slot, run);
       slot.settled = false;
       return this.#start({ ...visit, status: await readStatus(visit.context, processStatusDefinition, visit.resource) });
     }
     const why = exit.code === 126 || exit.code === 127 ? await this.#environment.processes.diagnose(this.#request(spec)) : undefined;
     const message = why ?? (lastOutput === undefined ? exit.text : `${exit.text}: ${lastOutput}`);
     const reason = why === undefined ? 'Exited' : 'CannotStart';
-    if (policy === 'never') return this.#save(visit, { ...known, state: 'Failed', ready: false, reason, message, backOffMs: undefined });
+    if (policy === 'never') {
+      await saveStatus(visit, { ...known, state: 'Failed', ready: false, reason, message, backOffMs: undefined });
+      return this.#leave(slot, run);
+    }
     const steady = this.#environment.elapsed() - run.since >= steadyMs;
     const restarts = (status?.restarts ?? 0) + (why === undefined ? 1 : 0);
-    return this.#backOff(visit, {
-      ...known,
-      restarts,
-      reason,
-      message,
-      backOffMs: nextDelay(spec, steady ? undefined : status?.backOffMs),
-    });
+    const backOffMs = nextDelay(spec, steady ? undefined : status?.backOffMs);
+    const result = await this.#backOff(visit, { ...known, restarts, reason, message, backOffMs });
+    await this.#leave(slot, run);
+    return result;
+  }
+
+  /** A run is done with, once its end is on record. */
+  async #leave(slot: Slot, run: ProcessRun): Promise<void> {
+    await run.release();
+    slot.run = undefined;
   }
 
   async #backOff(visit: Visit, next: Partial<Status> & { readonly backOffMs: number }): Promise<ReconcileResult> {
     visit.slot.backOffUntil = this.#environment.elapsed() + next.backOffMs;
-    await this.#save(visit, { ...next, state: 'BackOff', ready: false });
+    await saveStatus(visit, { ...next, state: 'BackOff', ready: false });
     return { requeueAfterMs: next.backOffMs };
   }
 
   async #startWhenDue(visit: Visit): Promise<ReconcileResult | void> {
     const { slot, status } = visit;
     if (status === undefined || isOutdated(visit)) return this.#start(visit);
-    if (status.state === 'Completed' || status.state === 'Failed') return this.#save(visit, status);
+    if (status.state === 'Completed' || status.state === 'Failed') return saveStatus(visit, status);
     if (status.state === 'BackOff') {
       // After a restart of this program the whole wait begins again: only elapsed time measures it.
       slot.backOffUntil ??= this.#environment.elapsed() + (status.backOffMs ?? 0);
       const leftMs = slot.backOffUntil - this.#environment.elapsed();
       if (leftMs > 0) {
-        await this.#save(visit, status);
+        await saveStatus(visit, status);
         return { requeueAfterMs: leftMs };
       }
     }
@@ -348,10 +294,10 @@ export class ProcessKeeper {
   async #start(visit: Visit): Promise<ReconcileResult | void> {
     const { context, spec, slot, status, resource } = visit;
     const { processes, files } = this.#environment;
-    const waits = (await this.#unready(visit)) ?? (await this.#takenPort(spec));
+    const waits = await whyToWait(this.#environment, visit);
     slot.waiting = waits?.reason === 'WaitingForProcess';
     if (waits !== undefined) {
-      await this.#save(visit, { ...withoutProcess(status), state: 'Waiting', ready: false, ...waits });
+      await saveStatus(visit, { ...withoutProcess(status), state: 'Waiting', ready: false, ...waits });
       return { requeueAfterMs: waitingMs };
     }
     const request = this.#request(spec);
@@ -376,7 +322,7 @@ export class ProcessKeeper {
     }
     const startedAt = this.#environment.timestamp();
     try {
-      await this.#save(visit, {
+      await saveStatus(visit, {
         ...before,
         state: 'Starting',
         ready: false,
@@ -413,31 +359,9 @@ export class ProcessKeeper {
     await this.#watch({ ...visit, status: await readStatus(context, processStatusDefinition, resource) }, run);
   }
 
-  /** Those before it that are not ready; only for a first start, never after a crash. */
-  async #unready({ context, spec, slot }: Visit): Promise<Pick<ProcessStatus, 'reason' | 'message'> | undefined> {
-    if (slot.settled || spec.after === undefined) return undefined;
-    const unready: string[] = [];
-    for (const id of spec.after) {
-      const status = await find(context, processStatusDefinition.pointer(id, slot.pointer.namespace));
-      if (status?.spec.ready !== true) unready.push(id);
-    }
-    return unready.length === 0 ? undefined : { reason: 'WaitingForProcess', message: `waits for ${unready.join(', ')} to be ready` };
-  }
-
-  async #takenPort(spec: ProcessSpec): Promise<Pick<ProcessStatus, 'reason' | 'message'> | undefined> {
-    for (const [name, port] of Object.entries(spec.ports ?? {})) {
-      if (await this.#environment.network.portFree(port)) continue;
-      return {
-        reason: 'PortTaken',
-        message: `port ${port}, kept for \${port:${name}}, is in use by another program; end that program, or delete the stack and apply it again for another port`,
-      };
-    }
-    return undefined;
-  }
-
   async #cannotStart(visit: Visit, before: Partial<Status>, message: string): Promise<ReconcileResult | void> {
     const next = { ...before, reason: 'CannotStart', message, restartDigest: visit.digest, restartAt: visit.spec.restartAt };
-    if (visit.spec.restart?.policy === 'never') return this.#save(visit, { ...next, state: 'Failed', ready: false, backOffMs: undefined });
+    if (visit.spec.restart?.policy === 'never') return saveStatus(visit, { ...next, state: 'Failed', ready: false, backOffMs: undefined });
     return this.#backOff(visit, { ...next, backOffMs: nextDelay(visit.spec, before.backOffMs) });
   }
 
@@ -450,44 +374,7 @@ export class ProcessKeeper {
     };
   }
 
-  async #save(visit: Visit, next: Partial<Status>): Promise<void> {
-    const full: Status = {
-      restarts: 0,
-      state: 'Waiting',
-      ready: false,
-      reason: '',
-      message: '',
-      ...next,
-      uid: visit.resource.metadata.uid,
-      observed: visit.observed,
-    };
-    const spec = Object.fromEntries(Object.entries(full).filter(([, value]) => value !== undefined)) as ProcessStatus;
-    await writeStatus(visit.context, processStatusDefinition, visit.resource.metadata, spec);
-  }
-
   #wakeWaiting(): void {
     for (const slot of this.#slots.values()) if (slot.waiting) this.#wake?.(slot.pointer);
   }
-}
-
-/** A status under edit: a key may be there without a value, and is left out when it is written. */
-type Status = { [Key in keyof ProcessStatus]: ProcessStatus[Key] | undefined } & Pick<
-  ProcessStatus,
-  'uid' | 'observed' | 'state' | 'ready' | 'reason' | 'message' | 'restarts'
->;
-
-/** Whether what runs, or ran, is not what is declared, or a restart was asked for since. */
-function isOutdated({ status, digest: wanted, spec }: Visit): boolean {
-  if (status?.restartDigest === undefined) return false;
-  return status.restartDigest !== wanted || (spec.restartAt !== undefined && spec.restartAt !== status.restartAt);
-}
-
-function withoutProcess(status: ProcessStatus | undefined): Omit<ProcessStatus, 'pid' | 'startTime' | 'bootId'> {
-  const { pid: _pid, startTime: _start, bootId: _boot, ...rest } = status ?? ({} as ProcessStatus);
-  return rest;
-}
-
-function nextDelay(spec: ProcessSpec, beforeMs: number | undefined): number {
-  const { initialDelayMs = defaultInitialDelayMs, maxDelayMs = defaultMaxDelayMs } = spec.restart ?? {};
-  return Math.min(beforeMs === undefined ? initialDelayMs : beforeMs * 2, maxDelayMs);
 }

@@ -1,5 +1,11 @@
 import type { Environment } from '../environment/index.ts';
+import type { ControllerContext } from '../runtime/index.ts';
+import { readStatus, writeStatus } from './companion.ts';
+import type { ProcessSpec } from './process-definition.ts';
+import { processDefinition, processStatusDefinition } from './process-definition.ts';
 import type { ProcessRun } from './process-run.ts';
+import type { Slot } from './process-visit.ts';
+import { withoutProcess } from './process-visit.ts';
 import type { StopSpec } from './shared-schemas.ts';
 
 const defaultGraceMs = 5_000;
@@ -33,4 +39,38 @@ export async function stopStep(environment: Environment, run: ProcessRun, stop: 
   if (leftMs > 0) return Math.min(lookMs, leftMs);
   await processes.signalGroup(run.identity, 'SIGKILL');
   return leftMs < -stuckLookMs ? stuckLookMs : lookMs;
+}
+
+/** Stops a process to its end, whatever the store says, and records that. */
+export async function stopNow(
+  environment: Environment,
+  context: ControllerContext,
+  { pointer }: Pick<Slot, 'pointer'>,
+  run: ProcessRun,
+): Promise<void> {
+  let stop: ProcessSpec['stop'];
+  try {
+    stop = (await context.get(processDefinition.pointer(pointer.id, pointer.namespace))).spec.stop;
+  } catch (error) {
+    context.log.log('warn', 'how to stop a process could not be read; using the defaults', { id: pointer.id, error });
+  }
+  // A process must not outlive this program only because the store has gone before it.
+  for (let afterMs = await stopStep(environment, run, stop); afterMs !== undefined; afterMs = await stopStep(environment, run, stop)) {
+    await environment.sleep(afterMs);
+  }
+  try {
+    const resource = await context.get(processDefinition.pointer(pointer.id, pointer.namespace));
+    const status = await readStatus(context, processStatusDefinition, resource);
+    if (status === undefined) return;
+    await writeStatus(context, processStatusDefinition, pointer, {
+      ...withoutProcess(status),
+      state: 'Stopped',
+      ready: false,
+      reason: 'OperatorStopped',
+      message: 'it was stopped with its operator, and starts again with it',
+      ...(run.exit && { lastExit: run.exit }),
+    });
+  } catch (error) {
+    context.log.log('warn', 'a stopped process could not be recorded', { id: pointer.id, error });
+  }
 }

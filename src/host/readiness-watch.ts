@@ -53,7 +53,8 @@ export class ReadinessWatch {
     const { environment, spec, outputStart, startedAt } = this.#options;
     const { ready } = spec;
     if (ready === undefined || ready.delayMs !== undefined) {
-      if (!this.ready) await environment.sleep(Math.max(0, startedAt + (ready?.delayMs ?? defaultDelayMs) - environment.elapsed()), signal);
+      const leftMs = startedAt + (ready?.delayMs ?? defaultDelayMs) - environment.elapsed();
+      if (!this.ready && leftMs > 0) await environment.sleep(leftMs, signal);
       return this.#tell(true, '');
     }
     if (ready.log !== undefined) {

@@ -132,6 +132,6 @@ test('children that people write by hand are checked too', () => {
 test('types have aliases, columns and a JSON schema', () => {
   expect(stackDefinition.displayType).toBe('Stack');
   expect(processDefinition.displayType).toBe('Process');
-  expect(processDefinition.printColumns.map(({ name }) => name)).toEqual(['STATE', 'PID', 'RESTARTS', 'READY', 'REASON']);
+  expect(processDefinition.printColumns.map(({ name }) => name)).toEqual(['STATE', 'PID', 'RESTARTS', 'READY', 'AGE', 'REASON']);
   expect(stackDefinition.jsonSchema).toMatchObject({ type: 'object', additionalProperties: false, required: ['directory', 'services'] });
 });

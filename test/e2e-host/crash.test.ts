@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -31,7 +30,8 @@ const stack: StackInput = {
 const names = ['a', 'b', 'c', 'd'];
 
 interface Program extends AsyncDisposable {
-  readonly child: ChildProcess;
+  /** Resolves when it has told this. */
+  until(line: string): Promise<void>;
   /** kill -9; resolves when it is gone. */
   kill(): Promise<void>;
 }
@@ -43,11 +43,18 @@ function startProgram(folder: string, declared: StackInput): Program {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const exited = once(child, 'exit');
+  let told = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    told += chunk;
+  });
+  const until = async (line: string): Promise<void> => {
+    while (!told.split('\n').includes(line)) await once(child.stdout, 'data');
+  };
   const kill = async (): Promise<void> => {
     child.kill('SIGKILL');
     await exited;
   };
-  return { child, kill, [Symbol.asyncDispose]: kill };
+  return { until, kill, [Symbol.asyncDispose]: kill };
 }
 
 /** The host of this test: a store in the file that the killed program left. */
@@ -74,8 +81,7 @@ async function inFolder(work: (folder: string) => Promise<void>): Promise<void> 
 test('after kill -9 of the operator the next one adopts: the same pids, none doubled', async () => {
   await inFolder(async (folder) => {
     await using program = startProgram(folder, stack);
-    await once(program.child.stdout as NodeJS.ReadableStream, 'data');
-    while (pidsOf(folder, 'd').length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await program.until('ready');
     await program.kill();
     const before = names.map((name) => pidsOf(folder, name));
     expect(before.flat().every(alive)).toBe(true);
@@ -94,13 +100,32 @@ test('after kill -9 of the operator the next one adopts: the same pids, none dou
   });
 });
 
+test('a stack whose processes died while nobody looked is not taken for ready', async () => {
+  await inFolder(async (folder) => {
+    await using program = startProgram(folder, stack);
+    await program.until('ready');
+    await program.kill();
+    const pids = names.map((name) => pidsOf(folder, name)[0] as number);
+    for (const pid of pids) process.kill(pid, 'SIGKILL');
+    await using host = await after(folder);
+    // The first look already tells the truth.
+    await host.untilReady('s');
+    for (const [index, name] of names.entries()) {
+      const status = await host.status(`s/${name}`);
+      expect(status).toMatchObject({ ready: true });
+      expect(status.pid).not.toBe(pids[index]);
+    }
+    await host.remove('s');
+  });
+});
+
 // Cut at many moments of bringing a stack up: whatever was on record is adopted, whatever was not never ran.
-test.each([0, 15, 30, 45, 60, 80, 100, 130, 160, 200])(
+test.each([0, 20, 40, 70, 110, 160])(
   'a kill -9 of the operator %i ms into its work never doubles a process',
   async (delayMs) => {
     await inFolder(async (folder) => {
       await using program = startProgram(folder, stack);
-      await once(program.child.stdout as NodeJS.ReadableStream, 'data');
+      await program.until('up');
       await new Promise((resolve) => setTimeout(resolve, delayMs));
       await program.kill();
       await using host = await after(folder);

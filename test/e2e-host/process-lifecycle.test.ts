@@ -200,8 +200,11 @@ test('a stopped operator takes its processes with it, the last started first, an
   await host.stop();
   expect(order()).toEqual(['z up', 'y up', 'x up', 'x down', 'y down', 'z down']);
   expect(await host.status('s/z')).toMatchObject({ state: 'Stopped', ready: false, reason: 'OperatorStopped' });
+  // Nobody who looks now, or right after the next start, may take it for ready.
+  expect(condition(await host.stackStatus('s'), 'Ready')).toMatchObject({ status: 'False', reason: 'OperatorStopped' });
   await host.startAgain();
-  await host.until('s/x', (status) => status.ready);
+  await host.untilReady('s');
+  expect(await host.status('s/x')).toMatchObject({ ready: true });
   await eventually(host, 'all to have told again', () => order().length === 9);
   expect(order().slice(6)).toEqual(['z up', 'y up', 'x up']);
   expect(await host.status('s/x')).toMatchObject({ restarts: 0 });

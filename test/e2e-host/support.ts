@@ -74,6 +74,7 @@ export async function startHost(options: Partial<HostOperatorOptions> & { readon
     const core = validated(opened, new DefinitionRegistry(operator.definitions));
     state = wrapCore(core, { environment });
     const runtime = createRuntime({ state: core, environment });
+    await operator.prepare(state);
     operator.register(runtime);
     runtime.register(destroyController([stackDefinition.kind()]));
     const stop = new AbortController();

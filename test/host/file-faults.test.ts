@@ -1,0 +1,134 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { memoryState } from '../../src/backends/memory/index.ts';
+import type { FilePort } from '../../src/environment/index.ts';
+import { nodeEnvironment } from '../../src/environment/index.ts';
+import {
+  directoryDefinition,
+  directoryStatusDefinition,
+  fileDefinition,
+  fileStatusDefinition,
+  hostOperator,
+} from '../../src/host/index.ts';
+import { createRuntime } from '../../src/runtime/index.ts';
+import type { State } from '../../src/state/index.ts';
+import { wrapCore } from '../../src/state/index.ts';
+
+/** A disk that fails for as long as it is told to. */
+async function withFailingDisk(
+  work: (disk: {
+    readonly state: State;
+    readonly folder: string;
+    fail: ((method: string) => string | undefined) | undefined;
+  }) => Promise<void>,
+): Promise<void> {
+  const environment = nodeEnvironment();
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'faults-')));
+  const store = memoryState({ environment });
+  const disk = { state: wrapCore(store, { environment }), folder, fail: undefined as ((method: string) => string | undefined) | undefined };
+  const files = new Proxy(environment.files, {
+    get: (target, name: keyof FilePort) => {
+      const method = target[name] as (...given: unknown[]) => unknown;
+      return async (...given: unknown[]) => {
+        const code = disk.fail?.(name);
+        if (code !== undefined) throw Object.assign(new Error(`${code}: ${name}`), { code });
+        return Reflect.apply(method, target, given);
+      };
+    },
+  });
+  const runtime = createRuntime({ state: store, environment });
+  hostOperator({ environment: { ...environment, files }, pollMs: 20 }).register(runtime);
+  const stop = new AbortController();
+  const ended = runtime.run(stop.signal);
+  try {
+    await work(disk);
+  } finally {
+    stop.abort();
+    await ended;
+    await store[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+  }
+  expect(environment.open.counts()).toEqual({});
+}
+
+const failing =
+  (code: string, ...methods: string[]) =>
+  (method: string) =>
+    methods.includes(method) ? code : undefined;
+
+test.each([
+  ['a full disk', 'ENOSPC', 'writeTemporary', 'the disk is full; make room'],
+  ['a disk that cannot sync', 'EIO', 'sync', 'EIO: sync'],
+  ['a folder that may not be written', 'EACCES', 'rename', 'no permission; change the permissions'],
+])('%s is told, nothing half-written is left, and it is tried again', async (_name, code, method, message) => {
+  await withFailingDisk(async (disk) => {
+    const { state, folder } = disk;
+    const path = join(folder, 'a.txt');
+    const pointer = fileStatusDefinition.pointer('a');
+    await state.create(fileDefinition.create({ id: 'a', spec: { path, within: folder, content: 'one' } }));
+    await state.watchFor(pointer, { condition: ({ spec }) => spec.ready });
+    disk.fail = failing(code, method);
+    await state.updateWithConflicts(fileDefinition.pointer('a'), (draft) => {
+      draft.spec = { path, within: folder, content: 'two', mode: '0600' };
+    });
+    const failed = await state.watchFor(pointer, { condition: ({ spec }) => spec.state === 'Failed' });
+    expect(failed.spec).toMatchObject({ ready: false, reason: 'CannotWrite' });
+    expect(failed.spec.message).toContain(message);
+    expect(['one', 'two']).toContain(readFileSync(path, 'utf8'));
+    expect(readdirSync(folder)).toEqual(['a.txt']);
+    disk.fail = undefined;
+    await state.watchFor(pointer, { condition: ({ spec }) => spec.ready });
+    expect(readFileSync(path, 'utf8')).toBe('two');
+  });
+});
+
+test('a file of somebody else is not ours because writing over it failed', async () => {
+  await withFailingDisk(async (disk) => {
+    const { state, folder } = disk;
+    const path = join(folder, 'a.txt');
+    writeFileSync(path, 'of a person');
+    disk.fail = failing('EACCES', 'rename');
+    await state.create(fileDefinition.create({ id: 'a', spec: { path, within: folder, content: 'one' } }));
+    await state.watchFor(fileStatusDefinition.pointer('a'), { condition: ({ spec }) => spec.state === 'Failed' });
+    await state.teardown(fileDefinition.pointer('a'));
+    await state.watchFor(fileDefinition.pointer('a'), { finalizersEmpty: true });
+    expect(readFileSync(path, 'utf8')).toBe('of a person');
+  });
+});
+
+test('a folder that cannot be made is told, and tried again', async () => {
+  await withFailingDisk(async (disk) => {
+    const { state, folder } = disk;
+    disk.fail = failing('EROFS', 'makeDirectory');
+    const path = join(folder, 'data');
+    const pointer = directoryStatusDefinition.pointer('d');
+    await state.create(directoryDefinition.create({ id: 'd', spec: { path, within: path } }));
+    expect((await state.watchFor(pointer, { condition: ({ spec }) => spec.state === 'Failed' })).spec.message).toContain(
+      'the file system is read-only',
+    );
+    disk.fail = undefined;
+    await state.watchFor(pointer, { condition: ({ spec }) => spec.ready });
+    expect(readdirSync(folder)).toEqual(['data']);
+    await state.teardown(directoryDefinition.pointer('d'));
+    await state.watchFor(directoryDefinition.pointer('d'), { finalizersEmpty: true });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+test('a file whose removal fails keeps its resource until it is gone', async () => {
+  await withFailingDisk(async (disk) => {
+    const { state, folder } = disk;
+    await state.create(fileDefinition.create({ id: 'a', spec: { path: join(folder, 'a.txt'), within: folder, content: 'one' } }));
+    await state.watchFor(fileStatusDefinition.pointer('a'), { condition: ({ spec }) => spec.ready });
+    disk.fail = failing('EBUSY', 'remove');
+    await state.teardown(fileDefinition.pointer('a'));
+    const told = await state.watchFor(fileStatusDefinition.pointer('a'), { condition: ({ spec }) => spec.state === 'Failed' });
+    expect(told.spec).toMatchObject({ reason: 'CannotRemove' });
+    disk.fail = undefined;
+    await state.watchFor(fileDefinition.pointer('a'), { finalizersEmpty: true });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
