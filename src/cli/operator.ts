@@ -53,6 +53,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const state = wrapCore(core, { environment });
   await registerDefinitions(state, registry);
   const runtime = createRuntime({ state: core, environment });
+  await host?.prepare(state);
   host?.register(runtime);
   for (const module of modules) {
     const controllers =
