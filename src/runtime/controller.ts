@@ -99,6 +99,11 @@ export interface QueueController {
   reconcile(context: ControllerContext, request: ReconcileRequest): Promise<ReconcileResult | void>;
   /** Turns a change of a mapped input into primary keys. Retried when it throws. */
   mapInput?(context: ControllerContext, input: MappedInput): Promise<readonly Pointer[]> | readonly Pointer[];
+  /**
+   * How long a wake-up through a mapped input may be held, milliseconds, so that several become one run. A run that is
+   * due earlier stays so. @default 0
+   */
+  mappedDelayMs?(pointer: Pointer): number;
   /** Runs beside the workers; restarted with back-off when it fails. */
   run?(context: ControllerContext & { readonly wake: (pointer: Pointer) => void }): Promise<void>;
   /** After all workers have ended. */

@@ -194,17 +194,17 @@ export class QueueRunner {
     return record;
   }
 
-  #enqueue(pointer: Pointer, priority: number): void {
+  #enqueue(pointer: Pointer, priority: number, afterMs = 0): void {
     if (!this.#primaries.some((input) => input.type === pointer.type && input.namespace === pointer.namespace)) {
       this.#log.log('error', `${pointerText(pointer)} is not of a primary input, so it cannot be queued`, {});
       return;
     }
     const key = toKey(pointer);
     this.#record(key, pointer);
-    this.#add(key, priority);
+    this.#add(key, priority, afterMs);
   }
 
-  #add(key: string, priority: number): void {
+  #add(key: string, priority: number, afterMs = 0): void {
     const record = this.#records.get(key);
     if (record !== undefined && record.hotCount >= hotRuns) {
       record.hotCount = hotRuns / 2;
@@ -213,7 +213,7 @@ export class QueueRunner {
         .counter('steadystate_controller_hot_loops_total', 'Keys that were slowed down')
         .add(1, { controller: this.controller.name });
       this.#queue.add(key, { priority, afterMs: hotDelayMs });
-    } else this.#queue.add(key, { priority });
+    } else this.#queue.add(key, { priority, afterMs });
   }
 
   async #work(signal: AbortSignal): Promise<void> {
@@ -292,7 +292,7 @@ export class QueueRunner {
       try {
         for (const input of job.inputs) {
           for (const pointer of (await this.controller.mapInput?.(this.#context(signal, undefined), input)) ?? []) {
-            this.#enqueue(pointer, job.initial ? initialPriority : 0);
+            this.#enqueue(pointer, job.initial ? initialPriority : 0, this.controller.mappedDelayMs?.(pointer));
           }
         }
         item.done();

@@ -13,7 +13,7 @@ export const orphanFinalizer = 'orphan';
 
 /** Text that names a child, for maps. Never the version. */
 export function childKey(ref: Pick<ChildRef, 'group' | 'kind' | 'namespace' | 'name'>): string {
-  return JSON.stringify([ref.group, ref.kind, ref.namespace, ref.name]);
+  return `${ref.group}\u0000${ref.kind}\u0000${ref.namespace}\u0000${ref.name}`;
 }
 
 export function workloadKeyText(key: WorkloadKey): string {

@@ -23,6 +23,11 @@ export interface EmbeddedControllerOptions {
   readonly onEvent?: (event: WorkloadEvent) => void;
 }
 
+/** Changes of children wait this many times as long as the last reconcile took, so that most of the time is left to others … */
+const restFactor = 3;
+/** … but never longer than this, milliseconds. */
+const maxRestMs = 1_000;
+
 /** The controller that keeps all workloads of one kind on the embedded store. Register it on a runtime. */
 export function embeddedWorkloadController<Spec, Input_>(
   definition: WorkloadDefinition<Spec, Input_>,
@@ -34,6 +39,8 @@ export function embeddedWorkloadController<Spec, Input_>(
   const namespaces = options.namespaces ?? [definition.definition.defaultNamespace];
   const registry = new DefinitionRegistry([...definition.children, ...(definition.dependencyKinds ?? [])]);
   const ownVersions = new Map<string, string>();
+  /** How long the last reconcile of each workload took, milliseconds, on the monotonic clock. */
+  const durations = new Map<string, number>();
   const workloadType = definition.definition.type;
   const childTypes = new Set(definition.children.map((child) => child.type));
   const companionTypes = new Map(
@@ -69,15 +76,22 @@ export function embeddedWorkloadController<Spec, Input_>(
     async reconcile(context, { pointer }) {
       const key = keyOf(pointer);
       const port = portFor(context);
+      const started = environment.elapsed();
       const result = await engine.reconcile(key, port, context.log, context.signal);
-      if (result.kind === 'none' && !(await exists(context, pointer)))
+      durations.set(pointerKey(pointer), environment.elapsed() - started);
+      if (result.kind === 'none' && !(await exists(context, pointer))) {
+        durations.delete(pointerKey(pointer));
         await cleanUp(context, port, key, [...childTypes], definition.statusType);
+      }
       return answer(result);
     },
 
     async mapInput(context, input) {
       return mapChange(context, input);
     },
+
+    // A reconcile looks at all children, so one per child's change would cost their square.
+    mappedDelayMs: (pointer) => Math.min((durations.get(pointerKey(pointer)) ?? 0) * restFactor, maxRestMs),
   };
 
   async function mapChange(context: ControllerContext, { metadata, destroyed }: MappedInput): Promise<readonly Pointer[]> {
