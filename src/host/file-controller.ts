@@ -22,7 +22,7 @@ export function fileController(options: PathControllerOptions): QueueController 
   const keeper = new FileKeeper(options);
   return {
     name: filesController,
-    concurrency: 4,
+    concurrency: 16,
     inputs: options.namespaces.map((namespace) => ({ namespace, type: fileDefinition.type, kind: 'primary' })),
     outputs: [{ type: fileStatusDefinition.type, kind: 'exclusive' }],
     reconcile: (context, { pointer }) => keeper.reconcile(context, pointer),
