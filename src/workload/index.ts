@@ -17,6 +17,7 @@ export {
   readParent,
   reconcileAtAnnotation,
 } from './identity.ts';
+export { updateResourceConditions } from './observe.ts';
 export {
   checkReadyPhase,
   completePhase,

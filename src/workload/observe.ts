@@ -15,15 +15,29 @@ export function note(reconciler: Reconciler, request: ReconcileRequest, child: D
   const observation = { live, ready, failed: status === 'Failed', reason, message };
   request.seen.set(childKey(child.ref), observation);
   if (recheckAfterMs !== undefined) recheck(request, recheckAfterMs);
-  const entry = request.status.child(child.ref);
-  if (entry !== undefined && (entry.ready !== ready || entry.reason !== reason || entry.message !== message)) {
-    const lastTransitionTime = entry.ready === ready ? entry.lastTransitionTime : reconciler.timestamp();
-    request.status.setChild({ ...entry, ready, reason, message, lastTransitionTime });
-  }
+  updateResourceConditions(reconciler, request, child, observation);
   return observation;
 }
 
 /** Asks for another look after a while, at the latest. */
 export function recheck(request: ReconcileRequest, afterMs: number): void {
   request.recheckAfterMs = Math.min(request.recheckAfterMs ?? Number.POSITIVE_INFINITY, afterMs);
+}
+
+/**
+ * Notes what became of a child in the inventory of a request's status, which is written once, at the end: for phases of
+ * one's own.
+ */
+export function updateResourceConditions(
+  reconciler: Pick<Reconciler, 'timestamp'>,
+  request: Pick<ReconcileRequest, 'status'>,
+  child: Pick<Desired, 'ref'>,
+  observed: Pick<ChildObservation, 'ready' | 'reason' | 'message'>,
+): void {
+  const entry = request.status.child(child.ref);
+  if (entry === undefined) return;
+  const { ready, reason, message } = observed;
+  if (entry.ready === ready && entry.reason === reason && entry.message === message) return;
+  const lastTransitionTime = entry.ready === ready ? entry.lastTransitionTime : reconciler.timestamp();
+  request.status.setChild({ ...entry, ready, reason, message, lastTransitionTime });
 }
