@@ -55,7 +55,7 @@ class FileKeeper {
     this.#files = environment.files;
     this.#namespaces = namespaces;
     this.#pollMs = pollMs;
-    this.#watches = new FolderWatches(environment.files, (key) => {
+    this.#watches = new FolderWatches(environment, (key) => {
       const pointer = this.#known.get(key);
       if (pointer !== undefined) this.#wake?.(pointer);
     });

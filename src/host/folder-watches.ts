@@ -1,4 +1,4 @@
-import type { FilePort } from '../environment/index.ts';
+import type { Environment } from '../environment/index.ts';
 
 interface Watched {
   readonly identity: string;
@@ -6,24 +6,28 @@ interface Watched {
   readonly keys: Set<string>;
 }
 
+/** A folder in which much happens is told of this often at most, milliseconds; the first change is told at once. */
+const quietMs = 500;
+
 /** One watch per folder for all who care about something in it. Best effort: what it misses is found by looking again. */
 export class FolderWatches {
-  readonly #files: FilePort;
+  readonly #environment: Environment;
   readonly #onChange: (key: string) => void;
   readonly #watched = new Map<string, Watched>();
   readonly #folders = new Map<string, string>();
   #closed = false;
 
-  constructor(files: FilePort, onChange: (key: string) => void) {
-    this.#files = files;
+  constructor(environment: Environment, onChange: (key: string) => void) {
+    this.#environment = environment;
     this.#onChange = onChange;
   }
 
   /** Calls back with `key` when something in `folder` changes. A folder that was replaced is watched anew. */
   async watch(folder: string, key: string): Promise<void> {
     if (this.#closed) return;
+    const { files } = this.#environment;
     if (this.#folders.get(key) !== folder) this.unwatch(key);
-    const identity = (await this.#files.stat(folder))?.identity;
+    const identity = (await files.stat(folder))?.identity;
     const before = this.#watched.get(folder);
     if (before !== undefined && before.identity === identity) {
       before.keys.add(key);
@@ -35,9 +39,7 @@ export class FolderWatches {
     if (identity === undefined) return;
     let handle: Disposable;
     try {
-      handle = await this.#files.watch(folder, () => {
-        for (const interested of keys) this.#onChange(interested);
-      });
+      handle = await this.#watchQuietly(folder, keys);
     } catch {
       // Too many watches, or the folder went: polling goes on without.
       return;
@@ -64,6 +66,30 @@ export class FolderWatches {
     this.#closed = true;
     for (const [folder, watched] of [...this.#watched]) this.#drop(folder, watched);
     this.#folders.clear();
+  }
+
+  /** A service that writes beside its declared files must not have them read again and again. */
+  async #watchQuietly(folder: string, keys: ReadonlySet<string>): Promise<Disposable> {
+    const environment = this.#environment;
+    let quietUntil = Number.NEGATIVE_INFINITY;
+    let later: Disposable | undefined;
+    const tell = (): void => {
+      later = undefined;
+      quietUntil = environment.elapsed() + quietMs;
+      for (const interested of keys) this.#onChange(interested);
+    };
+    const handle = await environment.files.watch(folder, () => {
+      if (later !== undefined) return;
+      const leftMs = quietUntil - environment.elapsed();
+      if (leftMs <= 0) tell();
+      else later = environment.after(leftMs, tell);
+    });
+    return {
+      [Symbol.dispose]: () => {
+        later?.[Symbol.dispose]();
+        handle[Symbol.dispose]();
+      },
+    };
   }
 
   #drop(folder: string, watched: Watched): void {

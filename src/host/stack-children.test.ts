@@ -85,7 +85,7 @@ test('files: text as it is, data as JSON with every digit, a mode where one is g
   };
   const children = byName(stackChildren(plan({ a: { command: ['x'], files } })));
   const body = (name: string): unknown => children.get(`Files/shop/${name}`)?.body;
-  expect(body('text')).toEqual({ path: '/srv/data/text', within: '/srv/data', content: 'x' });
+  expect(body('text')).toEqual({ path: '/srv/data/text', within: '/srv/data', content: 'x', mode: '0644' });
   expect(body('list')).toMatchObject({ content: '[\n  1,\n  "a"\n]\n' });
   expect(body('number')).toMatchObject({ content: '5\n' });
   expect(body('big')).toMatchObject({ content: '{\n  "id": 9007199254740993,\n  "text": "\\u00010\\u0001"\n}\n' });

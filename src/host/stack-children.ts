@@ -100,18 +100,20 @@ function fileChildren(plan: StackPlan, service: ServiceSpec, folders: ReadonlyMa
     const child = fileDefinition.create({
       namespace: plan.namespace,
       id,
-      spec: { path, within: plan.directory, content, ...(mode !== undefined && { mode }) },
+      spec: { path, within: plan.directory, content, mode },
     });
     return desiredChild(child, { dependsOn: [nameOf(folders, posix.dirname(path))] });
   });
 }
 
+const defaultMode = '0644';
+
 /** Text stays as it is; anything else is written as JSON. */
-function fileContent(value: unknown): { readonly content: string; readonly mode: string | undefined } {
+function fileContent(value: unknown): { readonly content: string; readonly mode: string } {
   if (isFileWithMode(value)) {
     return { content: 'content' in value ? (value.content as string) : jsonText(value.json), mode: value.mode as string };
   }
-  return { content: typeof value === 'string' ? value : jsonText(value), mode: undefined };
+  return { content: typeof value === 'string' ? value : jsonText(value), mode: defaultMode };
 }
 
 function jsonText(value: unknown): string {

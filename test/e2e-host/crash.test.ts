@@ -120,27 +120,24 @@ test('a stack whose processes died while nobody looked is not taken for ready', 
 });
 
 // Cut at many moments of bringing a stack up: whatever was on record is adopted, whatever was not never ran.
-test.each([0, 20, 40, 70, 110, 160])(
-  'a kill -9 of the operator %i ms into its work never doubles a process',
-  async (delayMs) => {
-    await inFolder(async (folder) => {
-      await using program = startProgram(folder, stack);
-      await program.until('up');
-      await new Promise((resolve) => setTimeout(resolve, delayMs));
-      await program.kill();
-      await using host = await after(folder);
-      await host.untilReady('s');
-      await eventually(host, 'every process to have told its pid', () => names.every((name) => pidsOf(folder, name).length > 0));
-      for (const name of names) {
-        const pids = pidsOf(folder, name);
-        expect(pids, `runs of ${name}`).toHaveLength(1);
-        expect((await host.status(`s/${name}`)).pid).toBe(pids[0]);
-      }
-      await host.remove('s');
-      for (const name of names) for (const pid of pidsOf(folder, name)) expect(isRunning(pid)).toBe(false);
-    });
-  },
-);
+test.each([0, 20, 40, 70, 110, 160])('a kill -9 of the operator %i ms into its work never doubles a process', async (delayMs) => {
+  await inFolder(async (folder) => {
+    await using program = startProgram(folder, stack);
+    await program.until('up');
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    await program.kill();
+    await using host = await after(folder);
+    await host.untilReady('s');
+    await eventually(host, 'every process to have told its pid', () => names.every((name) => pidsOf(folder, name).length > 0));
+    for (const name of names) {
+      const pids = pidsOf(folder, name);
+      expect(pids, `runs of ${name}`).toHaveLength(1);
+      expect((await host.status(`s/${name}`)).pid).toBe(pids[0]);
+    }
+    await host.remove('s');
+    for (const name of names) for (const pid of pidsOf(folder, name)) expect(isRunning(pid)).toBe(false);
+  });
+});
 
 /** Alive, and not a zombie that nobody reaps. */
 function isRunning(pid: number): boolean {

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { StackExtra, StackInput } from '../../src/host/index.ts';
-import { baseDirectoryAnnotation, hostOperator, stackDefinition } from '../../src/host/index.ts';
+import { baseDirectoryAnnotation, hostOperator, processDefinition, stackDefinition } from '../../src/host/index.ts';
 import { isInvalidError, isUnsupportedError } from '../../src/resource/index.ts';
 import { condition, port, startHost } from './support.ts';
 
@@ -68,6 +68,9 @@ test('what cannot start says why; the others go on', async () => {
   expect((await cannot('s/path')).message).toMatch(/gone\.sh does not exist/);
   expect((await cannot('s/bit')).message).toMatch(/no execute bit/);
   expect((await cannot('s/interpreter')).message).toMatch(/interpreter \/no\/such\/interpreter/);
+  const spec = { command: ['true'], directory: join(host.folder, 'nowhere'), environment: {}, outputFile: join(host.folder, 'alone.log') };
+  await host.state.create(processDefinition.create({ id: 'alone', spec }));
+  expect((await cannot('alone')).message).toBe(`the folder ${join(host.folder, 'nowhere')} does not exist`);
   await host.until('s/free', ({ ready }) => ready);
   const told = await host.untilStack('s', (found) => /CannotStart.*nodee/.test(condition(found, 'Ready')?.message ?? ''));
   expect(condition(told, 'Files')?.status).toBe('True');
