@@ -171,6 +171,29 @@ test('stopping means an empty group: what outlives its leader is killed, what ig
   for (const pid of [...pids, ...leaders]) await eventually(host, `process ${pid} to be gone`, () => !alive(pid) || isZombie(pid));
 });
 
+test('a zombie is nobody: it keeps no group alive', async () => {
+  await using host = await startHost();
+  // The shell becomes a program that never asks how its child ended.
+  await host.apply('s', {
+    directory: 'data',
+    services: {
+      a: service({ command: ['sh', '-c', 'sleep 0.01 & echo $! > zombie; exec sleep 1000'], stop: { graceMs: 600_000 } }),
+      b: service(),
+    },
+  });
+  await host.untilReady('s');
+  const zombie = await eventually(host, 'a zombie', () => {
+    const pid = existsSync(join(host.folder, 'data/zombie')) ? Number(readFileSync(join(host.folder, 'data/zombie'), 'utf8')) : 0;
+    return pid > 0 && alive(pid) && isZombie(pid) ? pid : undefined;
+  });
+  const { pid } = await host.status('s/a');
+  process.kill(Number(pid), 'SIGKILL');
+  const again = await host.until('s/a', (status) => status.ready && status.pid !== pid);
+  expect(again.restarts).toBe(1);
+  await eventually(host, 'the first zombie to be gone, or to stay one', () => !alive(zombie) || isZombie(zombie));
+  await host.remove('s');
+});
+
 test('a leader that leaves children behind is restarted only when they are gone', async () => {
   await using host = await startHost();
   const script = 'sleep 1000 & echo $! >> children; sleep 0.05; exit 1';
