@@ -77,6 +77,8 @@ export function defineResource<Schema extends StandardSchemaV1>(
 function runSchema<Spec>(schema: StandardSchemaV1, spec: unknown, pointer: Pointer | undefined): Spec {
   const result = schema['~standard'].validate(spec);
   if (typeof (result as PromiseLike<unknown>).then === 'function') {
+    // Nobody waits for it, so its failure must not end the program.
+    (result as Promise<unknown>).then(undefined, () => {});
     throw new SteadystateError(
       'Unsupported',
       'a resource definition needs a schema that validates synchronously; this one answered a promise',
@@ -97,10 +99,11 @@ function runSchema<Spec>(schema: StandardSchemaV1, spec: unknown, pointer: Point
   throw invalid(issues, pointer);
 }
 
-/** The display name of a plural: `Stacks` → `Stack`, `Processes` → `Process`, `Directories` → `Directory`. */
+/** The display name of a plural: `Stacks` → `Stack`, `Processes` → `Process`, `Databases` → `Database`, `Directories` → `Directory`. */
 export function singular(plural: string): string {
   if (/ies$/i.test(plural)) return `${plural.slice(0, -3)}y`;
-  if (/(ses|xes|zes|ches|shes)$/i.test(plural)) return plural.slice(0, -2);
-  if (/ss$/i.test(plural) || !/s$/i.test(plural)) return plural;
+  // After a hissing sound the plural adds `es`; other words end in `e` themselves (Cache, Release, House).
+  if (/(ss|x|zz|tch|nch|rch|sh|us)es$/i.test(plural) && !/(o|a)uses$/i.test(plural)) return plural.slice(0, -2);
+  if (/(ss|us)$/i.test(plural) || !/s$/i.test(plural)) return plural;
   return plural.slice(0, -1);
 }

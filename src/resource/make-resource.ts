@@ -3,7 +3,7 @@ import { metadataMark, resourceMark } from './mark.ts';
 import type { Metadata, Pointer, Resource, ResourceInput } from './resource.ts';
 import { undefinedVersion } from './resource.ts';
 import { isWellFormed, utf8Length, visibleText } from './text.ts';
-import { appendPath, freezeSpec, invalid } from './values.ts';
+import { appendPath, freezeSpec, invalid, isPlainMap } from './values.ts';
 
 /** Longest name or id, in UTF-8 bytes. */
 export const maximumNameBytes = 1024;
@@ -51,12 +51,16 @@ export function checkKind(kind: { readonly namespace: string; readonly type: str
  * objects are copied. Throws Invalid naming every wrong path.
  */
 export function makeResource<Spec>(input: ResourceInput<Spec> | Resource<Spec>): Resource<Spec> {
+  if (typeof input !== 'object' || input === null) {
+    throw invalid([{ path: '', message: `expected a resource with metadata and spec, found ${input === null ? 'null' : typeof input}` }]);
+  }
   if (resourceMark.on(input)) return input as Resource<Spec>;
   const metadata = makeMetadata(input.metadata);
-  if (input.spec === undefined) {
+  const { spec } = input;
+  if (spec === undefined) {
     throw invalid([{ path: 'spec', message: 'expected plain data, found undefined (a resource without a spec is a tombstone)' }], metadata);
   }
-  return assembleResource(metadata, freezeSpec(input.spec, metadata));
+  return assembleResource(metadata, freezeSpec(spec, metadata));
 }
 
 /** Puts together parts that are known to be checked and frozen. */
@@ -71,6 +75,11 @@ export function assembleMetadata(metadata: Metadata): Metadata {
 
 /** Checked, frozen metadata with every field filled in. */
 export function makeMetadata(input: ResourceInput['metadata'] & Partial<Metadata>): Metadata {
+  if (typeof input !== 'object' || input === null) {
+    throw invalid([
+      { path: 'metadata', message: `expected a map with namespace, type and id, found ${input === null ? 'null' : typeof input}` },
+    ]);
+  }
   if (metadataMark.on(input)) return input as Metadata;
   const issues: InvalidIssue[] = [];
   for (const field of ['namespace', 'type', 'id'] as const) {
@@ -86,6 +95,10 @@ export function makeMetadata(input: ResourceInput['metadata'] & Partial<Metadata
   const finalizers = makeTexts(input.finalizers, 'metadata.finalizers', issues);
   const labels = makePairs(input.labels, 'metadata.labels', issues);
   const annotations = makePairs(input.annotations, 'metadata.annotations', issues);
+  const { uid = '', created = '', updated = '' } = input;
+  checkText(uid, 'metadata.uid', issues);
+  checkText(created, 'metadata.created', issues);
+  checkText(updated, 'metadata.updated', issues);
   const version = input.version ?? undefinedVersion;
   if (typeof version !== 'string' || version === '') {
     issues.push({ path: 'metadata.version', message: `expected decimal text or ${undefinedVersion}, found ${JSON.stringify(version)}` });
@@ -99,14 +112,14 @@ export function makeMetadata(input: ResourceInput['metadata'] & Partial<Metadata
     type: input.type,
     id: input.id,
     version,
-    uid: input.uid ?? '',
+    uid,
     phase,
     owner,
     finalizers,
     labels,
     annotations,
-    created: input.created ?? '',
-    updated: input.updated ?? '',
+    created,
+    updated,
   });
 }
 
@@ -145,8 +158,8 @@ export function makePairs(
   issues: InvalidIssue[],
 ): Readonly<Record<string, string>> {
   if (input === undefined) return noPairs;
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-    issues.push({ path, message: 'expected a map of text' });
+  if (!isPlainMap(input)) {
+    issues.push({ path, message: 'expected a plain map of text' });
     return noPairs;
   }
   const keys = Object.keys(input);

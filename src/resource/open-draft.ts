@@ -59,9 +59,7 @@ export class OpenDraft<Spec> implements ResourceDraft<Spec> {
     const labels = (this.labels as TextMap).finish('metadata.labels', issues);
     const annotations = (this.annotations as TextMap).finish('metadata.annotations', issues);
     if (issues.length > 0) throw invalid(issues, metadata);
-    const nextSpec =
-      this.#spec === undefined || sameValue(this.#spec.value, spec) ? spec : (freezeSpec(this.#spec.value, metadata) as Spec);
-    if (nextSpec === undefined) throw invalid([{ path: 'spec', message: 'expected plain data, found undefined' }], metadata);
+    const nextSpec = this.#finishSpec();
     const sameMetadata =
       this.#phase === metadata.phase &&
       sameSet(nextFinalizers, metadata.finalizers) &&
@@ -72,6 +70,16 @@ export class OpenDraft<Spec> implements ResourceDraft<Spec> {
       ? metadata
       : assembleMetadata({ ...metadata, phase: this.#phase, finalizers: nextFinalizers, labels, annotations });
     return assembleResource(nextMetadata, nextSpec);
+  }
+
+  #finishSpec(): Spec {
+    const { metadata, spec } = this.original;
+    if (this.#spec === undefined) return spec;
+    const { value } = this.#spec;
+    if (value === undefined) throw invalid([{ path: 'spec', message: 'expected plain data, found undefined' }], metadata);
+    // Checked before it is compared: what is no plain data may look like an empty map.
+    const next = freezeSpec(value, metadata) as Spec;
+    return sameValue(next, spec) ? spec : next;
   }
 }
 

@@ -2,6 +2,7 @@ import type { InvalidIssue } from './errors.ts';
 import { compileIdQuery } from './id-query.ts';
 import type { LabelQuery, LabelTerm, ResourceQuery } from './queries.ts';
 import type { Metadata } from './resource.ts';
+import { compareIds } from './text.ts';
 import { invalid } from './values.ts';
 
 /** Tells whether metadata matches a query. */
@@ -24,6 +25,7 @@ export function matchesQuery(resource: { readonly metadata: Metadata }, query: R
 }
 
 function compileLabelQuery(query: LabelQuery, path: string): readonly CompiledTerm[] {
+  if (!Array.isArray(query?.terms)) throw invalid([{ path: `${path}.terms`, message: 'expected a list of terms' }]);
   const issues: InvalidIssue[] = [];
   const terms = query.terms.map((term, index) => compileTerm(term, `${path}.terms[${index}]`, issues));
   if (issues.length > 0) throw invalid(issues);
@@ -53,11 +55,11 @@ function compileTerm(term: LabelTerm, path: string, issues: InvalidIssue[]): Com
       const set = new Set(values);
       return inverted(present((label) => set.has(label)));
     }
-    // A comparison never matches a missing label, inverted or not.
+    // A comparison never matches a missing label, inverted or not. Text is ordered by its UTF-8 bytes, as everywhere.
     case 'lessThan':
-      return present((label) => label < value !== invert);
+      return present((label) => compareIds(label, value) < 0 !== invert);
     case 'lessOrEqual':
-      return present((label) => label <= value !== invert);
+      return present((label) => compareIds(label, value) <= 0 !== invert);
     case 'lessThanNumeric':
     case 'lessOrEqualNumeric': {
       const bound = parseLabelNumber(value);

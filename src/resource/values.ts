@@ -100,8 +100,7 @@ function copyObject(value: object, at: Position, depth: number): unknown {
     }
     return valueMark.seal(copy);
   }
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null && !isForeignPlain(prototype as object)) {
+  if (!isPlainMap(value)) {
     at.fail(
       value instanceof Uint8Array
         ? 'expected plain data, found a Uint8Array: use Bytes.from(…)'
@@ -118,6 +117,13 @@ function copyObject(value: object, at: Position, depth: number): unknown {
   }
   if (Object.getOwnPropertySymbols(value).length > 0) at.fail('expected plain data, found a symbol as a key');
   return valueMark.seal(copy);
+}
+
+/** Whether a value is a plain object: a map of keys, not an instance of a class and not a list. */
+export function isPlainMap(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null || isForeignPlain(prototype as object);
 }
 
 /** A plain object of another realm (a vm context) has another Object.prototype with nothing above it. */

@@ -95,7 +95,7 @@ export const editCases: readonly Case[] = [
       });
       await assert.rejects(failing, (error) => error === reason);
       await expectRejects(
-        world.state.updateWithConflicts(world.pointer('a'), (draft) => void (draft.spec = new Date())),
+        world.state.updateWithConflicts(world.pointer('a'), (draft) => void (draft.spec = new Date(0))),
         { code: 'Invalid', path: 'spec', id: 'a' },
       );
       assert.deepEqual(await stored(world, 'a'), made);
