@@ -23,7 +23,8 @@ export const rooms = {
   resource: { knows: ['environment'], packages: ['re2js'], modules: ['node:module'] },
   state: { knows: ['resource'] },
   queue: { knows: ['environment'] },
-  wire: { knows: ['state'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'yaml'] },
+  // The YAML library is loaded at the first text that needs it.
+  wire: { knows: ['state'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'yaml'], modules: ['node:module'] },
   'backends/broker': { knows: ['state'] },
   'backends/memory': { knows: ['backends/broker'] },
   'backends/sqlite': {
@@ -41,7 +42,7 @@ export const rooms = {
   server: { knows: ['runtime', 'wire'], packages: ['@grpc/grpc-js', '@bufbuild/protobuf'] },
   '.': { knows: ['runtime'] },
   host: { knows: ['.', 'workload'], packages: ['re2js', 'zod'] },
-  cli: { knows: ['.', 'workload', 'stores', 'server', 'host', 'wire'], packages: ['commander', 'yaml'], globals: ['process'] },
+  cli: { knows: ['.', 'workload', 'stores', 'server', 'host', 'wire'], packages: ['commander', 'yaml'], modules: ['node:module'], globals: ['process'] },
   testing: {
     knows: ['.', 'workload', 'stores', 'server', 'host', 'wire'],
     packages: ['fast-check'],
