@@ -211,7 +211,12 @@ test('a stopped operator takes its processes with it, the last started first, an
   await using host = await startHost();
   const tells = (name: string): StackInput['services'][string] =>
     service({
-      command: ['sh', '-c', `echo ${name} up >> order; trap 'echo ${name} down >> order; exit 0' TERM; while true; do sleep 0.02; done`],
+      command: [
+        'sh',
+        '-c',
+        `trap 'echo ${name} down >> order; exit 0' TERM; echo ${name} up >> order; echo serving; while true; do sleep 0.02; done`,
+      ],
+      ready: { log: 'serving', intervalMs: 20 },
     });
   await host.apply('s', {
     directory: 'data',

@@ -53,7 +53,7 @@ test('a deletion stops the services in the reverse order of their dependencies, 
     command: [
       'sh',
       '-c',
-      `echo ${name} up >> order; trap 'sleep 0.1; echo ${name} down >> order; exit 0' TERM; while true; do sleep 0.02; done`,
+      `trap 'sleep 0.1; echo ${name} down >> order; exit 0' TERM; echo ${name} up >> order; while true; do sleep 0.02; done`,
     ],
     ready: { command: ['grep', '-q', `${name} up`, 'order'], intervalMs: 20 },
     dependsOn,
