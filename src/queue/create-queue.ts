@@ -1,65 +1,50 @@
 import { addAbortListener } from 'node:events';
 import type { Environment } from '../environment/index.ts';
-import { Heap } from './heap.ts';
+import type { KeyState } from './key-state.ts';
+import { newKeyState } from './key-state.ts';
+import { DelayedKeys, ReadyKeys } from './lanes.ts';
 import type { AddOptions, KeyedQueue, QueueItem, QueueOptions } from './queue.ts';
-
-interface KeyState {
-  readonly key: string;
-  priority: number;
-  /** Order of arrival among ready keys of one priority, or among equal due times. */
-  order: number;
-  failures: number;
-  /** When a delayed run is due, on elapsed time; `undefined`: none. */
-  dueAt: number | undefined;
-  /** The deadline of a back-off that an event has run ahead of. */
-  keptDueAt: number | undefined;
-  ready: boolean;
-  running: boolean;
-  /** Added while running. */
-  dirty: boolean;
-  dirtyPriority: number;
-  heapPlace: number;
-}
 
 interface Taker {
   readonly resolve: (item: QueueItem | undefined) => void;
   listener: Disposable | undefined;
 }
 
-/** A keyed work queue on an environment's clock. */
+/** A keyed work queue on an environment's clock. RangeError when an option is no good. */
 export function createQueue(environment: Environment, options: QueueOptions = {}): KeyedQueue {
-  return new Queue(environment, options);
+  const { baseDelayMs = 5, maxDelayMs = 60_000, fairness = 8 } = options;
+  checkNumber('baseDelayMs', baseDelayMs, 0);
+  checkNumber('maxDelayMs', maxDelayMs, 0);
+  checkNumber('fairness', fairness, 1);
+  return new Queue(environment, baseDelayMs, maxDelayMs, fairness);
+}
+
+function checkNumber(name: string, value: number, least: number): void {
+  if (!Number.isFinite(value) || value < least) throw new RangeError(`${name} must be a finite number from ${least}, found ${value}`);
 }
 
 class Queue implements KeyedQueue {
   readonly #environment: Environment;
   readonly #baseDelayMs: number;
   readonly #maxDelayMs: number;
-  readonly #fairness: number;
   readonly #keys = new Map<string, KeyState>();
-  /** Ready keys, a heap by order of arrival for each priority. Few priorities are in use. */
-  readonly #ready = new Map<number, Heap<KeyState>>();
-  readonly #delayed = new Heap<KeyState>((left, right) =>
-    left.dueAt !== right.dueAt ? (left.dueAt as number) < (right.dueAt as number) : left.order < right.order,
-  );
+  readonly #ready: ReadyKeys;
+  readonly #delayed: DelayedKeys;
   readonly #takers: Taker[] = [];
   #order = 0;
   #running = 0;
-  #readyCount = 0;
-  /** How many keys in a row were taken past a waiting one of lower priority. */
-  #passedOver = 0;
-  #timer: { readonly at: number; readonly handle: Disposable } | undefined;
   #shutDown = false;
 
-  constructor(environment: Environment, options: QueueOptions) {
+  constructor(environment: Environment, baseDelayMs: number, maxDelayMs: number, fairness: number) {
     this.#environment = environment;
-    this.#baseDelayMs = options.baseDelayMs ?? 5;
-    this.#maxDelayMs = options.maxDelayMs ?? 60_000;
-    this.#fairness = options.fairness ?? 8;
+    this.#baseDelayMs = baseDelayMs;
+    this.#maxDelayMs = maxDelayMs;
+    this.#ready = new ReadyKeys(fairness);
+    this.#delayed = new DelayedKeys(environment, (due) => this.#release(due));
   }
 
   get length(): number {
-    return this.#readyCount + this.#delayed.size;
+    return this.#ready.size + this.#delayed.size;
   }
 
   get running(): number {
@@ -67,33 +52,33 @@ class Queue implements KeyedQueue {
   }
 
   add(key: string, { priority = 0, afterMs = 0 }: AddOptions = {}): void {
+    checkNumber('afterMs', afterMs, 0);
+    if (!Number.isFinite(priority)) throw new RangeError(`priority must be a finite number, found ${priority}`);
     if (this.#shutDown) return;
-    const state = this.#claim(key, priority);
-    if (afterMs > 0) return this.#delay(state, afterMs, priority);
-    if (state.running) {
-      state.dirtyPriority = state.dirty ? Math.max(state.dirtyPriority, priority) : priority;
-      state.dirty = true;
-      return;
+    let state = this.#keys.get(key);
+    if (state === undefined) {
+      state = newKeyState(key);
+      this.#keys.set(key, state);
     }
-    this.#makeReady(state, priority);
+    this.#again(state, afterMs, priority);
     this.#serve();
   }
 
   take(signal?: AbortSignal): Promise<QueueItem | undefined> {
     if (this.#shutDown || signal?.aborted) return Promise.resolve(undefined);
+    if (this.#takers.length === 0 && this.#ready.size > 0) return Promise.resolve(this.#start(this.#ready.next()));
     return new Promise((resolve) => {
       const taker: Taker = { resolve, listener: undefined };
       if (signal !== undefined) {
         taker.listener = addAbortListener(signal, () => {
+          taker.listener?.[Symbol.dispose]();
           const place = this.#takers.indexOf(taker);
           if (place < 0) return;
           this.#takers.splice(place, 1);
-          taker.listener?.[Symbol.dispose]();
           resolve(undefined);
         });
       }
       this.#takers.push(taker);
-      this.#serve();
     });
   }
 
@@ -101,12 +86,8 @@ class Queue implements KeyedQueue {
     const state = this.#keys.get(key);
     if (state === undefined) return;
     state.failures = 0;
-    state.keptDueAt = undefined;
-    if (state.dueAt !== undefined) {
-      this.#delayed.remove(state);
-      state.dueAt = undefined;
-      this.#arm();
-    }
+    state.backOffUntil = undefined;
+    this.#delayed.remove(state);
     this.#drop(state);
   }
 
@@ -117,33 +98,46 @@ class Queue implements KeyedQueue {
 
   shutDown(): void {
     this.#shutDown = true;
-    this.#timer?.handle[Symbol.dispose]();
-    this.#timer = undefined;
+    this.#delayed.stop();
     for (const taker of this.#takers.splice(0)) {
       taker.listener?.[Symbol.dispose]();
       taker.resolve(undefined);
     }
   }
 
-  #claim(key: string, priority: number): KeyState {
-    let state = this.#keys.get(key);
-    if (state === undefined) {
-      state = {
-        key,
-        priority,
-        order: 0,
-        failures: 0,
-        dueAt: undefined,
-        keptDueAt: undefined,
-        ready: false,
-        running: false,
-        dirty: false,
-        dirtyPriority: priority,
-        heapPlace: -1,
-      };
-      this.#keys.set(key, state);
+  /** A worker is through with a key. */
+  #end(state: KeyState, finish: () => void): void {
+    state.running = false;
+    this.#running--;
+    if (this.#shutDown) return;
+    finish();
+    if (state.dirty) {
+      state.dirty = false;
+      this.#makeReady(state, state.dirtyPriority);
     }
-    return state;
+    this.#drop(state);
+    this.#serve();
+  }
+
+  #succeed(state: KeyState): void {
+    state.failures = 0;
+    state.backOffUntil = undefined;
+  }
+
+  #fail(state: KeyState, priority: number): void {
+    const now = this.#environment.elapsed();
+    // An event may run a key inside its back-off: a failure then keeps the deadline and the count.
+    if (state.backOffUntil === undefined || state.backOffUntil <= now) {
+      state.backOffUntil = now + Math.min(this.#baseDelayMs * 2 ** state.failures, this.#maxDelayMs);
+      state.failures++;
+    }
+    this.#again(state, state.backOffUntil - now, priority);
+  }
+
+  /** Its own interval is no back-off: neither the count nor a deadline comes of it. */
+  #failAfter(state: KeyState, afterMs: number, priority: number): void {
+    state.backOffUntil = undefined;
+    this.#again(state, afterMs, priority);
   }
 
   /** A key is remembered only while something is known of it. */
@@ -151,160 +145,68 @@ class Queue implements KeyedQueue {
     if (!state.ready && !state.running && state.dueAt === undefined && state.failures === 0) this.#keys.delete(state.key);
   }
 
+  #again(state: KeyState, afterMs: number, priority: number): void {
+    if (afterMs <= 0) this.#makeReady(state, priority);
+    else if (state.ready) this.#ready.raise(state, priority);
+    else this.#delayed.add(state, this.#environment.elapsed() + afterMs, priority, this.#order++);
+  }
+
   #makeReady(state: KeyState, priority: number): void {
-    if (state.ready) {
-      if (priority <= state.priority) return;
-      this.#heap(state.priority).remove(state);
-      this.#readyCount--;
-    } else state.order = this.#order++;
-    state.ready = true;
-    state.priority = priority;
-    if (state.dueAt !== undefined) {
+    if (state.running) {
+      state.dirtyPriority = state.dirty ? Math.max(state.dirtyPriority, priority) : priority;
+      state.dirty = true;
+    } else if (state.ready) {
+      this.#ready.raise(state, priority);
+    } else {
+      // A duplicate takes the higher priority and the earlier time.
+      const highest = state.dueAt === undefined ? priority : Math.max(priority, state.priority);
       this.#delayed.remove(state);
-      if (state.failures > 0) state.keptDueAt = state.dueAt;
-      state.dueAt = undefined;
-      this.#arm();
+      state.readySince = this.#environment.elapsed();
+      this.#ready.add(state, highest, this.#order++);
     }
-    this.#heap(priority).push(state);
-    this.#readyCount++;
   }
 
-  #heap(priority: number): Heap<KeyState> {
-    let heap = this.#ready.get(priority);
-    if (heap === undefined) {
-      heap = new Heap((left, right) => left.order < right.order);
-      this.#ready.set(priority, heap);
-    }
-    return heap;
-  }
-
-  #delay(state: KeyState, afterMs: number, priority: number): void {
-    if (state.ready) return this.#makeReady(state, priority);
-    const dueAt = this.#environment.elapsed() + afterMs;
-    if (state.dueAt !== undefined) {
-      if (state.dueAt <= dueAt) {
-        state.priority = Math.max(state.priority, priority);
-        return;
-      }
-      this.#delayed.remove(state);
-    } else if (!state.running) state.priority = priority;
-    state.dueAt = dueAt;
-    state.order = this.#order++;
-    this.#delayed.push(state);
-    this.#arm();
-  }
-
-  #arm(): void {
-    const first = this.#delayed.peek();
-    if (first?.dueAt === this.#timer?.at && (first === undefined) === (this.#timer === undefined)) return;
-    this.#timer?.handle[Symbol.dispose]();
-    this.#timer = undefined;
-    if (first === undefined || this.#shutDown) return;
-    const at = first.dueAt as number;
-    this.#timer = {
-      at,
-      handle: this.#environment.after(at - this.#environment.elapsed(), () => {
-        this.#timer = undefined;
-        this.#release();
-      }),
-    };
-  }
-
-  #release(): void {
-    const now = this.#environment.elapsed();
-    for (let first = this.#delayed.peek(); first !== undefined && (first.dueAt as number) <= now; first = this.#delayed.peek()) {
-      this.#delayed.pop();
-      first.dueAt = undefined;
-      if (first.running) {
-        first.dirtyPriority = first.dirty ? Math.max(first.dirtyPriority, first.priority) : first.priority;
-        first.dirty = true;
-      } else this.#makeReady(first, first.priority);
-    }
-    this.#arm();
+  #release(due: readonly KeyState[]): void {
+    for (const state of due) this.#makeReady(state, state.priority);
     this.#serve();
   }
 
   #serve(): void {
-    while (this.#takers.length > 0 && this.#readyCount > 0 && !this.#shutDown) {
-      const state = this.#next();
+    while (this.#takers.length > 0 && this.#ready.size > 0 && !this.#shutDown) {
       const taker = this.#takers.shift() as Taker;
       taker.listener?.[Symbol.dispose]();
-      taker.resolve(this.#start(state));
+      taker.resolve(this.#start(this.#ready.next()));
     }
   }
 
-  /** The oldest key of the highest priority; after `fairness` of those in a row, the oldest of the next lower one. */
-  #next(): KeyState {
-    const priorities = [...this.#ready.keys()].filter((priority) => this.#heap(priority).size > 0).sort((left, right) => right - left);
-    for (const priority of this.#ready.keys()) if (this.#heap(priority).size === 0) this.#ready.delete(priority);
-    let chosen = priorities[0] as number;
-    if (priorities.length > 1) {
-      if (this.#passedOver >= this.#fairness) {
-        // The one that has waited longest among all lower priorities.
-        chosen = priorities
-          .slice(1)
-          .reduce((best, priority) =>
-            (this.#heap(priority).peek() as KeyState).order < (this.#heap(best).peek() as KeyState).order ? priority : best,
-          );
-        this.#passedOver = 0;
-      } else this.#passedOver++;
-    } else this.#passedOver = 0;
-    const state = this.#heap(chosen).pop() as KeyState;
-    this.#readyCount--;
-    return state;
-  }
-
   #start(state: KeyState): QueueItem {
-    state.ready = false;
     state.running = true;
     this.#running++;
-    const { keptDueAt } = state;
-    state.keptDueAt = undefined;
     const { key, priority, failures } = state;
+    const waitedMs = this.#environment.elapsed() - state.readySince;
     let ended = false;
     const end = (finish: () => void): void => {
       if (ended) throw new Error(`the key ${key} was already finished`);
       ended = true;
-      state.running = false;
-      this.#running--;
-      if (!this.#shutDown) {
-        finish();
-        if (state.dirty) {
-          state.dirty = false;
-          this.#makeReady(state, state.dirtyPriority);
-        }
-        this.#drop(state);
-        this.#serve();
-      }
+      this.#end(state, finish);
     };
     return {
       key,
       priority,
       failures,
-      done: () =>
+      waitedMs,
+      done: () => end(() => this.#succeed(state)),
+      requeue: (afterMs) => {
+        checkNumber('afterMs', afterMs, 0);
         end(() => {
-          state.failures = 0;
-        }),
-      requeue: (afterMs) =>
-        end(() => {
-          state.failures = 0;
+          this.#succeed(state);
           this.#again(state, afterMs, priority);
-        }),
-      fail: ({ afterMs } = {}) =>
-        end(() => {
-          if (afterMs !== undefined) return this.#again(state, afterMs, priority);
-          const waiting = keptDueAt !== undefined && keptDueAt > this.#environment.elapsed();
-          // An event may run a key inside its back-off: a failure then keeps the deadline and the count.
-          if (waiting) return this.#again(state, keptDueAt - this.#environment.elapsed(), priority);
-          const delayMs = Math.min(this.#baseDelayMs * 2 ** state.failures, this.#maxDelayMs);
-          state.failures++;
-          this.#again(state, delayMs, priority);
-        }),
+        });
+      },
+      fail: ({ afterMs } = {}) => {
+        if (afterMs !== undefined) checkNumber('afterMs', afterMs, 0);
+        end(() => (afterMs === undefined ? this.#fail(state, priority) : this.#failAfter(state, afterMs, priority)));
+      },
     };
-  }
-
-  #again(state: KeyState, afterMs: number, priority: number): void {
-    if (afterMs <= 0) this.#makeReady(state, priority);
-    else this.#delay(state, afterMs, priority);
   }
 }

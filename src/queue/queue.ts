@@ -12,9 +12,14 @@ export interface QueueItem {
   readonly priority: number;
   /** Consecutive failures of this key so far. */
   readonly failures: number;
+  /** How long it was ready before a worker took it, milliseconds. */
+  readonly waitedMs: number;
   /** Success: forgets the failures. */
   done(): void;
-  /** Success, and run again after a while at the same priority. Each run replaces the requeue of the one before. */
+  /**
+   * Success, and run again after a while at the same priority. Each run replaces the requeue of the one before. RangeError,
+   * with the item still open, when the delay is no number from 0.
+   */
   requeue(afterMs: number): void;
   /** Failure: runs again after its back-off. With `afterMs` after that long instead, and the count stays as it is. */
   fail(options?: { readonly afterMs?: number }): void;
@@ -34,6 +39,7 @@ export interface QueueOptions {
  * more. Operations cost O(log n) at most, plus the number of distinct priorities.
  */
 export interface KeyedQueue {
+  /** RangeError when the priority or the delay is no finite number, or the delay is negative. */
   add(key: string, options?: AddOptions): void;
   /** The next key; waits for one. `undefined` once the queue was shut down or the signal aborted. */
   take(signal?: AbortSignal): Promise<QueueItem | undefined>;
