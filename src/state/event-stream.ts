@@ -34,6 +34,16 @@ export function sourceOf(watch: Watch | AggregatedWatch): EventSource {
   return watch.claim();
 }
 
+/** A source may call back from a close and from an event; a reader that went on twice would read twice. */
+function once(callback: () => void): () => void {
+  let called = false;
+  return () => {
+    if (called) return;
+    called = true;
+    callback();
+  };
+}
+
 type Waiter<Item> = (result: IteratorResult<Item, undefined>) => void;
 
 // The iterator is written by hand: the return() of an async generator hangs behind a pending next().
@@ -119,7 +129,7 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
                 return resolve();
               }
               this.#onClose = resolve;
-              return this.#source.whenReady(pump);
+              return this.#source.whenReady(once(pump));
             }
             deliver(batch);
             if (batch.at(-1)?.type === 'errored') this.#close();

@@ -6,6 +6,7 @@ import type { EventSource } from './event-source.ts';
 import { createAggregatedWatch, sourceOf } from './event-stream.ts';
 import type { StateEvent } from './events.ts';
 import type { UpdateOptions } from './options.ts';
+import { wrapCore } from './wrap-core.ts';
 
 /** What a call wants to do. `update` covers finalizers too; `destroy` covers both teardown calls. */
 export type AccessVerb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'destroy';
@@ -21,12 +22,17 @@ export interface Access {
 /** Throws (or rejects) to deny; its error is the call's error. */
 export type AccessRule = (access: Access) => void | Promise<void>;
 
-/** Asks a rule before every access. */
+/**
+ * Asks a rule before every access; its error is the call's error. Both teardown calls ask for `destroy` once, whether the
+ * store has them or not; an update that sets tearingDown asks for `update` and `destroy`.
+ */
 export function filter(core: CoreState, rule: AccessRule, options: { readonly environment: Environment }): CoreState {
   const ask = async ({ namespace, type, id }: Kind & { readonly id?: string }, verb: AccessVerb): Promise<void> =>
     rule({ namespace, type, verb, ...(id !== undefined && { id }) });
   const kindOf = ({ namespace, type }: Kind): Kind => ({ namespace, type });
-  const { teardown, teardownAndDestroy, waitForRevision } = core;
+  const { waitForRevision } = core;
+  // Below the rule: the steps of a teardown are not asked for one by one.
+  const inner = wrapCore(core, options);
   return {
     get capabilities() {
       return core.capabilities;
@@ -84,18 +90,14 @@ export function filter(core: CoreState, rule: AccessRule, options: { readonly en
       if (denied.length === 0) return watch;
       return createAggregatedWatch(startWith(denied, sourceOf(watch)), { environment: options.environment });
     },
-    ...(teardown && {
-      async teardown(pointer: Pointer, call) {
-        await ask(pointer, 'destroy');
-        return teardown.call(core, pointer, call);
-      },
-    }),
-    ...(teardownAndDestroy && {
-      async teardownAndDestroy(pointer: Pointer, call) {
-        await ask(pointer, 'destroy');
-        return teardownAndDestroy.call(core, pointer, call);
-      },
-    }),
+    async teardown(pointer, call) {
+      await ask(pointer, 'destroy');
+      return inner.teardown(pointer, call);
+    },
+    async teardownAndDestroy(pointer, call) {
+      await ask(pointer, 'destroy');
+      return inner.teardownAndDestroy(pointer, call);
+    },
     ...(waitForRevision && { waitForRevision: waitForRevision.bind(core) }),
   } satisfies CoreState;
 }

@@ -65,21 +65,19 @@ class FollowSource implements EventSource {
 
   take(max: number): readonly StateEvent[] {
     if (this.#queued.length > 0) return this.#queued.splice(0, max);
-    const inner = this.#inner;
-    if (inner === undefined || this.#closed) return [];
     const out: StateEvent[] = [];
-    while (out.length === 0) {
+    // Each round looks anew: a lost connection is given up in the middle of a batch.
+    while (out.length === 0 && this.#queued.length === 0) {
+      const inner = this.#inner;
+      if (inner === undefined || this.#closed) break;
       const batch = inner.take(max);
       if (batch.length === 0) {
         if (inner.ended) this.#lost(undefined);
         break;
       }
       for (const event of batch) {
-        if (event.type === 'errored') {
-          this.#lost(event.error);
-          break;
-        }
-        this.#see(event, out);
+        if (event.type === 'errored') this.#lost(event.error);
+        else this.#see(event, out);
       }
     }
     if (out.length === 0 && this.#queued.length > 0) return this.#queued.splice(0, max);
@@ -95,8 +93,9 @@ class FollowSource implements EventSource {
   close(): void {
     this.#closed = true;
     this.#timer?.[Symbol.dispose]();
-    this.#inner?.close();
+    const inner = this.#inner;
     this.#inner = undefined;
+    inner?.close();
     this.#wake();
   }
 
@@ -157,8 +156,10 @@ class FollowSource implements EventSource {
   }
 
   #lost(error: SteadystateError | undefined): void {
-    this.#inner?.close();
+    // Forgotten first: closing it may call back a reader that then looks here again.
+    const inner = this.#inner;
     this.#inner = undefined;
+    inner?.close();
     if (this.#closed) return;
     if (error !== undefined && final.has(error.code)) return this.#fail(error);
     if (error?.code === 'InvalidBookmark') this.#bookmark = undefined;
