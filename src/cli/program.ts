@@ -158,6 +158,41 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
   command('restart <stack> <service>', 'restart one service', ['restart shop api']).action(
     run(async (context, stack: string, service: string) => (await import('./commands/restart.ts')).restartCommand(context, stack, service)),
   );
+  command('diff', 'show what apply would change; 6 when there is something', ['diff -f shop.yaml'])
+    .addOption(new Option('-f, --filename <path>', 'a file, a folder, or - for standard input').argParser(several).default([], 'none'))
+    .action(run(async (context, options) => (await import('./commands/diff.ts')).diffCommand(context, options as never)));
+  for (const [name, what] of [
+    ['label', 'labels'],
+    ['annotate', 'annotations'],
+  ] as const) {
+    command(`${name} <type> <id> <changes...>`, `set or remove ${what}`, [`${name} stack shop team=web`, `${name} stack shop team-`])
+      .option('--overwrite', 'change what is set already')
+      .action(
+        run(async (context, type: string, id: string, changes: readonly string[], options) =>
+          (await import('./commands/label.ts')).setPairsCommand(context, what, type, id, changes, options as never),
+        ),
+      );
+  }
+  command('namespaces', 'show the namespaces that there are', ['namespaces'])
+    .addOption(output)
+    .action(run(async (context) => (await import('./commands/namespaces.ts')).namespacesCommand(context)));
+  command('graph', 'controllers with their inputs and outputs, or resources with their children', [
+    'graph -o mermaid',
+    'graph --resources -o dot',
+  ])
+    .addOption(new Option('-o, --output <format>', 'dot, mermaid or json'))
+    .option('--resources', 'of workloads and children')
+    .action(run(async (context, options) => (await import('./commands/graph.ts')).graphCommand(context, options as never)));
+  command('release-finalizer <type> <id> <finalizer>', 'take away a finalizer whose holder never comes back', [
+    'release-finalizer stack shop old-operator',
+  ]).action(
+    run(async (context, type: string, id: string, finalizer: string) =>
+      (await import('./commands/release-finalizer.ts')).releaseFinalizerCommand(context, type, id, finalizer),
+    ),
+  );
+  command('completion <shell>', 'a script for bash, zsh or fish that completes commands', ['completion bash']).action(
+    run(async (context, shell: string) => (await import('./commands/completion.ts')).completionCommand(context, shell, program)),
+  );
   command('version', 'show the version', ['version']).action(
     run(async (context) => (await import('./commands/version.ts')).versionCommand(context)),
   );
