@@ -36,7 +36,7 @@ export interface ControlProvider {
 export function controlHandlers(context: HandlerContext, provider: ControlProvider) {
   const { state, codec } = context;
   return {
-    info: unary<object, InfoResponse>('control', async () => ({
+    info: unary<object, InfoResponse>(context, 'control', async () => ({
       version: provider.version,
       pid: provider.pid,
       storeId: provider.storeId ?? '',
@@ -46,7 +46,7 @@ export function controlHandlers(context: HandlerContext, provider: ControlProvid
         .filter(([, has]) => has)
         .map(([name]) => name),
     })),
-    validate: unary<ValidateRequest, ValidateResponse>('control', async ({ resource }) => {
+    validate: unary<ValidateRequest, ValidateResponse>(context, 'control', async ({ resource }) => {
       const problem: WireProblem[] = [];
       const valid: Resource[] = [];
       resource.forEach((wire, index) => {
@@ -59,29 +59,25 @@ export function controlHandlers(context: HandlerContext, provider: ControlProvid
       });
       return { problem, resource: problem.length > 0 ? [] : valid.map((item) => codec.toWire(item)) };
     }),
-    readiness: unary<GetRequest, ReadinessResponse>('control', async ({ namespace, type, id }) => {
+    readiness: unary<GetRequest, ReadinessResponse>(context, 'control', async ({ namespace, type, id }) => {
       const found = await provider.readiness?.({ namespace, type, id });
       if (found === undefined) return { status: '', reason: '', message: '', version: '', known: '' };
       const { status, reason, message } = found.readiness;
       return { status, reason, message, version: found.version, known: 'yes' };
     }),
-    notes: unary<GetRequest, NotesResponse>('control', async ({ namespace, type, id }) => ({
+    notes: unary<GetRequest, NotesResponse>(context, 'control', async ({ namespace, type, id }) => ({
       note: provider.notes?.({ namespace, type, id }) ?? [],
     })),
-    graph: unary<object, { readonly json: string }>('control', async () => ({ json: provider.graph?.() ?? '{"controllers":[]}' })),
-    destroyIncarnation: unary<DestroyIncarnationRequest, object>('destroy', async ({ namespace, type, id, owner, uid }) => {
+    graph: unary<object, { readonly json: string }>(context, 'control', async () => ({ json: provider.graph?.() ?? '{"controllers":[]}' })),
+    destroyIncarnation: unary<DestroyIncarnationRequest, object>(context, 'destroy', async ({ namespace, type, id, owner, uid }) => {
       await state.destroy({ namespace, type, id }, { owner, ...(uid !== '' && { uid }) });
       return {};
     }),
-    watchKinds: streaming<WatchKindsRequest>(
-      'watch',
-      async (call, signal) => {
-        const { kind, options } = call.request;
-        const watch = await state.watchKinds(kind, { ...kindOptions(options), signal });
-        return relay(context, call, watch, kind[0] ?? { namespace: '', type: '' }, { aggregated: true, apiVersion: 1, noops: true });
-      },
-      context.stopping,
-    ),
+    watchKinds: streaming<WatchKindsRequest>(context, 'watch', async (call, signal) => {
+      const { kind, options } = call.request;
+      const watch = await state.watchKinds(kind, { ...kindOptions(options), signal });
+      return relay(context, call, watch, kind[0] ?? { namespace: '', type: '' }, { aggregated: true, apiVersion: 1, noops: true });
+    }),
   };
 }
 

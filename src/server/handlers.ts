@@ -19,6 +19,7 @@ import type {
 } from '../wire/index.ts';
 import { encodeEvent, encodeWatchResponse, queryFromWire, statusDetailsKey, toStatus } from '../wire/index.ts';
 import { answerOf } from './answers.ts';
+import type { RunningCalls } from './running-calls.ts';
 
 /** Largest message of a watch, bytes: Go clients refuse more than 4 MiB. */
 const largestMessage = 3_900_000;
@@ -30,6 +31,7 @@ export interface HandlerContext {
   readonly codec: ResourceCodec;
   /** Aborts when the server stops: watches end cleanly. */
   readonly stopping: AbortSignal;
+  readonly running: RunningCalls;
 }
 
 /** The error of a call as grpc-js takes it. */
@@ -45,42 +47,46 @@ export function grpcError(
 
 /** A unary handler around a function. */
 export function unary<Request, Response>(
+  { running }: HandlerContext,
   call: CallName,
   handle: (request: Request, signal: AbortSignal) => Promise<Response>,
 ): handleUnaryCall<Request, Response> {
   return (incoming, callback) => {
     const aborter = new AbortController();
     incoming.on('cancelled', () => aborter.abort());
-    handle(incoming.request, aborter.signal).then(
-      (response) => callback(null, response),
-      (error: unknown) => callback(grpcError(error, call)),
-    );
+    running.begin();
+    handle(incoming.request, aborter.signal)
+      .then(
+        (response) => callback(null, response),
+        (error: unknown) => callback(grpcError(error, call)),
+      )
+      .finally(() => running.end());
   };
 }
 
 export function stateHandlers(context: HandlerContext) {
   const { state, codec } = context;
   return {
-    get: unary<GetRequest, Buffer>('get', async (request) => answer(codec, await state.get(pointerOf(request)))),
-    create: unary<CreateRequest, Buffer>('create', async ({ resource, options }) =>
+    get: unary<GetRequest, Buffer>(context, 'get', async (request) => answer(codec, await state.get(pointerOf(request)))),
+    create: unary<CreateRequest, Buffer>(context, 'create', async ({ resource, options }) =>
       answer(codec, await state.create(codec.fromWire(resource), { owner: options.owner })),
     ),
-    update: unary<UpdateRequest, Buffer>('update', async ({ newResource, options }) => {
+    update: unary<UpdateRequest, Buffer>(context, 'update', async ({ newResource, options }) => {
       const expectedPhase = options.expectedPhase === undefined ? 'any' : phaseOf(options.expectedPhase);
       return answer(codec, await state.update(codec.fromWire(newResource), { owner: options.owner, expectedPhase }));
     }),
-    destroy: unary<OwnedPointerRequest, object>('destroy', async (request) => {
+    destroy: unary<OwnedPointerRequest, object>(context, 'destroy', async (request) => {
       await state.destroy(pointerOf(request), { owner: request.options.owner });
       return {};
     }),
-    teardown: unary<OwnedPointerRequest, TeardownResponse>('teardown', async (request) => ({
+    teardown: unary<OwnedPointerRequest, TeardownResponse>(context, 'teardown', async (request) => ({
       destroyReady: await state.teardown(pointerOf(request), { owner: request.options.owner }),
     })),
-    teardownAndDestroy: unary<OwnedPointerRequest, object>('teardownAndDestroy', async (request, signal) => {
+    teardownAndDestroy: unary<OwnedPointerRequest, object>(context, 'teardownAndDestroy', async (request, signal) => {
       await state.teardownAndDestroy(pointerOf(request), { owner: request.options.owner, signal });
       return {};
     }),
-    list: streaming<ListRequest>('list', async (call) => {
+    list: streaming<ListRequest>(context, 'list', async (call) => {
       const { namespace, type, options } = call.request;
       const { items } = await state.list({ namespace, type }, queryFromWire(options));
       let count = 0;
@@ -90,24 +96,20 @@ export function stateHandlers(context: HandlerContext) {
         if (++count % 256 === 0) await context.environment.breathe();
       }
     }),
-    watch: streaming<WatchRequest>(
-      'watch',
-      async (call, signal) => {
-        const { namespace, type, id, options, apiVersion } = call.request;
-        const kind = { namespace, type };
-        if (id !== undefined) {
-          if (options.bootstrapContents || options.labelQuery.length > 0 || options.idQuery !== undefined)
-            throw unsupported('a watch of one resource takes neither bootstrap_contents nor queries');
-          const watch = await state.watch({ ...kind, id }, { ...placeOf(options), signal });
-          return relay(context, call, watch, kind, { aggregated: options.aggregated, apiVersion, noops: true });
-        }
-        const watch = await state.watchKind(kind, { ...kindOptions(options), signal });
-        // A foreign client gets a bare bookmark only if it showed that it knows them.
-        const noops = options.bootstrapBookmark || options.startFromBookmark !== undefined;
-        return relay(context, call, watch, kind, { aggregated: options.aggregated, apiVersion, noops });
-      },
-      context.stopping,
-    ),
+    watch: streaming<WatchRequest>(context, 'watch', async (call, signal) => {
+      const { namespace, type, id, options, apiVersion } = call.request;
+      const kind = { namespace, type };
+      if (id !== undefined) {
+        if (options.bootstrapContents || options.labelQuery.length > 0 || options.idQuery !== undefined)
+          throw unsupported('a watch of one resource takes neither bootstrap_contents nor queries');
+        const watch = await state.watch({ ...kind, id }, { ...placeOf(options), signal });
+        return relay(context, call, watch, kind, { aggregated: options.aggregated, apiVersion, noops: true });
+      }
+      const watch = await state.watchKind(kind, { ...kindOptions(options), signal });
+      // A foreign client gets a bare bookmark only if it showed that it knows them.
+      const noops = options.bootstrapBookmark || options.startFromBookmark !== undefined;
+      return relay(context, call, watch, kind, { aggregated: options.aggregated, apiVersion, noops });
+    }),
   };
 }
 
@@ -147,23 +149,27 @@ type Streaming<Request> = ServerWritableStream<Request, Buffer>;
 
 /** A streaming handler around a function; its error becomes the status, its end the end of the stream. */
 export function streaming<Request>(
+  { running, stopping }: HandlerContext,
   name: CallName,
   handle: (call: Streaming<Request>, signal: AbortSignal) => Promise<void>,
-  stopping?: AbortSignal,
 ): handleServerStreamingCall<Request, Buffer> {
   return (call) => {
     const aborter = new AbortController();
     const stop = (): void => aborter.abort();
     call.on('cancelled', stop);
     call.on('error', stop);
-    stopping?.addEventListener('abort', stop, { once: true });
+    stopping.addEventListener('abort', stop, { once: true });
+    running.begin();
     handle(call, aborter.signal)
       .then(
         () => call.end(),
         // grpc-js makes the status of what is emitted here; destroying the stream would only reset it.
         (error: unknown) => void call.emit('error', Object.assign(new Error('call failed'), grpcError(error, name))),
       )
-      .finally(() => stopping?.removeEventListener('abort', stop));
+      .finally(() => {
+        stopping.removeEventListener('abort', stop);
+        running.end();
+      });
   };
 }
 

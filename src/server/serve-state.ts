@@ -12,6 +12,7 @@ import type { ControlProvider } from './control-handlers.ts';
 import { controlHandlers } from './control-handlers.ts';
 import type { HandlerContext } from './handlers.ts';
 import { stateHandlers } from './handlers.ts';
+import { RunningCalls } from './running-calls.ts';
 
 export interface ServeStateOptions {
   readonly state: CoreState;
@@ -47,6 +48,7 @@ export async function serveState(options: ServeStateOptions): Promise<Server> {
     environment,
     codec: new ResourceCodec(options.registry),
     stopping: stopping.signal,
+    running: new RunningCalls(),
   };
   const server = new GrpcServer({
     'grpc.enable_channelz': 0,
@@ -71,10 +73,7 @@ export async function serveState(options: ServeStateOptions): Promise<Server> {
   let stopped: Promise<void> | undefined;
   const stop = async (graceMs: number): Promise<void> => {
     stopping.abort();
-    const closed = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-    const timer = environment.after(graceMs, () => server.forceShutdown());
-    await closed;
-    timer[Symbol.dispose]();
+    await shutDown(server, context, graceMs);
     for (const address of addresses) if (address.kind === 'unix') await environment.files.remove(address.path);
     tracked[Symbol.dispose]();
   };
@@ -83,6 +82,28 @@ export async function serveState(options: ServeStateOptions): Promise<Server> {
     return stopped;
   };
   return { addresses: bound, stop: stopOnce, [Symbol.asyncDispose]: () => stopOnce() };
+}
+
+/** Time for the last answers to leave after their handlers are done, milliseconds. */
+const flushMs = 100;
+
+/** Ends when every connection has, but no later than shortly after the last call, or the grace. */
+function shutDown(server: GrpcServer, { environment, running }: HandlerContext, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    let done = false;
+    const timers: Disposable[] = [];
+    const finish = (): void => {
+      if (done) return;
+      done = true;
+      for (const timer of timers) timer[Symbol.dispose]();
+      server.forceShutdown();
+      resolve();
+    };
+    timers.push(environment.after(graceMs, finish));
+    // Its callback never comes when a client goes away in the same moment, so it cannot be the only sign.
+    server.tryShutdown(finish);
+    running.whenNone().then(() => void (done || timers.push(environment.after(flushMs, finish))));
+  });
 }
 
 async function bind(server: GrpcServer, address: ListenAddress, environment: Environment): Promise<string> {
