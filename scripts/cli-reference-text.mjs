@@ -35,6 +35,7 @@ export async function cliReference() {
     directory: '.',
     storeDirectory: '.',
     readStandardInput: async () => '',
+    openEditor: async () => 0,
     signal: new AbortController().signal,
   };
   const program = buildProgram(io, nodeEnvironment(), () => {});

@@ -42,7 +42,14 @@ export const rooms = {
   server: { knows: ['runtime', 'wire'], packages: ['@grpc/grpc-js', '@bufbuild/protobuf'] },
   '.': { knows: ['runtime'] },
   host: { knows: ['.', 'workload'], packages: ['re2js', 'zod'] },
-  cli: { knows: ['.', 'workload', 'stores', 'server', 'host', 'wire'], packages: ['commander', 'yaml'], modules: ['node:module'], globals: ['process'] },
+  cli: {
+    knows: ['.', 'workload', 'stores', 'server', 'host', 'wire'],
+    packages: ['commander', 'yaml'],
+    modules: ['node:module'],
+    // An editor gets the person's terminal as it is.
+    ambient: ['src/cli/open-editor.ts'],
+    globals: ['process'],
+  },
   testing: {
     knows: ['.', 'workload', 'stores', 'server', 'host', 'wire'],
     packages: ['fast-check'],

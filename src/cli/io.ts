@@ -16,6 +16,8 @@ export interface CliIo {
   /** The folder of the store: `.steadystate` is in it. */
   readonly storeDirectory: string;
   readStandardInput(): Promise<string>;
+  /** Runs an editor on a file, on the person's terminal; its exit code. */
+  openEditor(editor: string, file: string): Promise<number>;
   /** Aborts at the first Ctrl-C or SIGTERM, and when the reader of standard output has gone. */
   readonly signal: AbortSignal;
 }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { lineLogger, nodeEnvironment } from '../environment/index.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { CliIo } from './io.ts';
+import { openEditor } from './open-editor.ts';
 import { runCli } from './program.ts';
 
 const aborter = new AbortController();
@@ -38,6 +39,7 @@ const io: CliIo = {
     for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
     return Buffer.concat(chunks).toString('utf8');
   },
+  openEditor,
   signal: aborter.signal,
 };
 

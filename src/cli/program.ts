@@ -173,6 +173,9 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
         ),
       );
   }
+  command('edit <type> <id>', 'change it in your editor', ['edit stack shop']).action(
+    run(async (context, type: string, id: string) => (await import('./commands/edit.ts')).editCommand(context, type, id)),
+  );
   command('namespaces', 'show the namespaces that there are', ['namespaces'])
     .addOption(output)
     .action(run(async (context) => (await import('./commands/namespaces.ts')).namespacesCommand(context)));

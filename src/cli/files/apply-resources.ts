@@ -34,8 +34,13 @@ export interface Planned {
   readonly next: Resource | undefined;
 }
 
-/** Checks a whole bundle before anything is written; every problem is told with its place. */
-export async function validateBundle(session: Session, files: readonly FileResource[]): Promise<readonly FileResource[]> {
+/** Checks a whole bundle before anything is written, and notes in stacks which folder theirs is relative to. */
+export async function validateBundle(session: Pick<Session, 'validate'>, files: readonly FileResource[]): Promise<readonly FileResource[]> {
+  return (await checkBundle(session, files)).map((file) => ({ ...file, resource: withBase(file) }));
+}
+
+/** Checks a whole bundle; every problem is told with its place. The resources are as they would be stored. */
+export async function checkBundle(session: Pick<Session, 'validate'>, files: readonly FileResource[]): Promise<readonly FileResource[]> {
   const seen = new Map<string, FileResource>();
   for (const file of files) {
     const name = pointerText(file.resource.metadata);
@@ -52,11 +57,11 @@ export async function validateBundle(session: Session, files: readonly FileResou
     });
     throw new ExitError(exitCodes.failed, `nothing was written:\n${lines.join('\n')}`);
   }
-  return files.map((file, index) => ({ ...file, resource: withBase(file, resources[index] as Resource) }));
+  return files.map((file, index) => ({ ...file, resource: resources[index] as Resource }));
 }
 
 /** A stack's relative folder is relative to its file: the folder of the file is recorded. */
-function withBase({ folder }: FileResource, resource: Resource): Resource {
+function withBase({ folder, resource }: FileResource): Resource {
   const { metadata, spec } = resource;
   if (metadata.type !== stackDefinition.type || metadata.annotations[baseDirectoryAnnotation] !== undefined) return resource;
   return makeResource({ metadata: { ...metadata, annotations: { ...metadata.annotations, [baseDirectoryAnnotation]: folder } }, spec });

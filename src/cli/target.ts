@@ -1,0 +1,27 @@
+import type { Pointer, Resource } from '../resource/index.ts';
+import { pointerText, SteadystateError, visibleText } from '../resource/index.ts';
+import type { CommandContext } from './context.ts';
+import type { Session } from './session.ts';
+import { TypesLookup } from './types-lookup.ts';
+
+/** What `TYPE ID` of a command line stands for. */
+export interface Target {
+  readonly types: TypesLookup;
+  readonly pointer: Pointer;
+}
+
+export async function targetOf(context: CommandContext, session: Session, typeName: string, id: string): Promise<Target> {
+  const types = await TypesLookup.read(session.state);
+  const type = types.find(typeName);
+  return { types, pointer: { namespace: context.options.namespace ?? type.defaultNamespace, type: type.type, id } };
+}
+
+/** What a controller owns is changed by changing what it is made from. */
+export function refuseOwned({ metadata }: Pick<Resource, 'metadata'>): void {
+  if (metadata.owner === '') return;
+  throw new SteadystateError(
+    'Conflict',
+    `${pointerText(metadata)} is owned by the controller ${visibleText(metadata.owner)}; change what it is made from instead`,
+    { reason: 'owner', pointer: metadata },
+  );
+}
