@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { StackExtra } from '../../host/index.ts';
 import { stackDefinition, stackStatusDefinition } from '../../host/index.ts';
@@ -15,7 +16,7 @@ import { openPatiently } from '../open-patiently.ts';
 import type { Operator } from '../operator.ts';
 import { startOperator } from '../operator.ts';
 import type { Session } from '../session.ts';
-import { connect, defaultFile, defaultSocket } from '../session.ts';
+import { connect, defaultFile, defaultSocket, storeFolder } from '../session.ts';
 import { TypesLookup } from '../types-lookup.ts';
 import { nameOf } from './get.ts';
 
@@ -95,7 +96,9 @@ async function showUntilReady(
 ): Promise<number> {
   const { io, environment } = context;
   const types = await TypesLookup.read(session.state);
-  const files = await loadResourceFiles(paths, { io, environment, types, namespace: context.options.namespace });
+  const loaded = await loadResourceFiles(paths, { io, environment, types, namespace: context.options.namespace });
+  // The example's data goes with the store, so that removing one folder starts over, wherever this package is installed.
+  const files = paths[0] === exampleFile ? loaded.map((file) => ({ ...file, folder: join(io.storeDirectory, storeFolder) })) : loaded;
   const { exitCode, applied } = await applyAll(
     session,
     files,
