@@ -10,12 +10,16 @@ import type { State } from '../state/index.ts';
 import { registerDefinitions, validated, wrapCore } from '../state/index.ts';
 import type { OpenedStore } from '../stores/index.ts';
 import { storeUrlText } from '../stores/index.ts';
+import type { WorkloadDefinition } from '../workload/index.ts';
+import { embeddedWorkloadController, statusDefinition } from '../workload/index.ts';
 import { localRegistry, readinessOf } from './local-control.ts';
 import { programVersion } from './version.ts';
 
 /** What a module given to `serve` exports. All is optional. */
 export interface ServeModule {
   readonly definitions?: readonly AnyResourceDefinition[];
+  /** Workloads: each gets a controller, and `plan --module` can show their children. Their kinds need not be in `definitions`. */
+  readonly workloads?: readonly WorkloadDefinition<never, never>[];
   /** Controllers, or a function that makes them. */
   readonly controllers?:
     | readonly QueueController[]
@@ -23,6 +27,17 @@ export interface ServeModule {
         readonly environment: Environment;
         readonly state: State;
       }) => readonly QueueController[] | Promise<readonly QueueController[]>);
+}
+
+/** Every type that a module brings along, once. */
+export function definitionsOf({ definitions = [], workloads = [] }: ServeModule): readonly AnyResourceDefinition[] {
+  const all = new Set(definitions);
+  for (const { definition, children, statusType } of workloads) {
+    const own = definition as unknown as AnyResourceDefinition;
+    for (const each of [own, ...children]) all.add(each);
+    if (![...all].some(({ type }) => type === statusType)) all.add(statusDefinition(own) as unknown as AnyResourceDefinition);
+  }
+  return [...all];
 }
 
 export interface OperatorOptions {
@@ -47,8 +62,7 @@ export interface Operator {
 export async function startOperator(options: OperatorOptions): Promise<Operator> {
   const { environment, store, modules } = options;
   const host = options.host ? hostOperator({ environment, directory: options.directory }) : undefined;
-  const definitions = modules.flatMap((module) => module.definitions ?? []);
-  const registry: DefinitionRegistry = localRegistry(definitions);
+  const registry: DefinitionRegistry = localRegistry(modules.flatMap(definitionsOf));
   const core = validated(store.state, registry);
   const state = wrapCore(core, { environment });
   await registerDefinitions(state, registry);
@@ -59,6 +73,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
     const controllers =
       typeof module.controllers === 'function' ? await module.controllers({ environment, state }) : (module.controllers ?? []);
     for (const controller of controllers) runtime.register(controller);
+    for (const workload of module.workloads ?? []) runtime.register(embeddedWorkloadController(workload, { environment }));
   }
   runtime.register(destroyController(destroyedKinds(runtime, registry)));
   const server = await serveState({

@@ -161,6 +161,19 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
   command('diff', 'show what apply would change; 6 when there is something', ['diff -f shop.yaml'])
     .addOption(new Option('-f, --filename <path>', 'a file, a folder, or - for standard input').argParser(several).default([], 'none'))
     .action(run(async (context, options) => (await import('./commands/diff.ts')).diffCommand(context, options as never)));
+  command('plan', 'show the children and phases of what files declare; 6 when something would change', [
+    'plan -f shop.yaml',
+    'plan -f shop.yaml -o yaml --store memory:',
+    'plan -f site.yaml --module operator.mjs',
+  ])
+    .addOption(new Option('-o, --output <format>', 'table, yaml, json or jsonpath=TEMPLATE'))
+    .addOption(new Option('-f, --filename <path>', 'a file, a folder, or - for standard input').argParser(several).default([], 'none'))
+    .addOption(
+      new Option('--module <file>', 'a module of an operator, as for serve; may be given several times')
+        .argParser(several)
+        .default([], 'none'),
+    )
+    .action(run(async (context, options) => (await import('./commands/plan.ts')).planCommand(context, options as never)));
   for (const [name, what] of [
     ['label', 'labels'],
     ['annotate', 'annotations'],

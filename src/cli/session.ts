@@ -37,6 +37,11 @@ export interface ConnectOptions {
   readonly create?: boolean;
 }
 
+/** There is no store where one was looked for. */
+export class NoStoreError extends ExitError {
+  override readonly name: string = 'NoStoreError';
+}
+
 /** The address of the server in a folder. */
 export function defaultSocket(directory: string): string {
   return join(directory, storeFolder, 'api.sock');
@@ -72,7 +77,7 @@ export async function connect({ store, io, environment, create = false }: Connec
   }
   const file: StoreUrl = { kind: 'sqlite', file: defaultFile(io.storeDirectory) };
   if ((await environment.files.stat(file.file)) === undefined) {
-    throw new ExitError(
+    throw new NoStoreError(
       exitCodes.failed,
       `no store here: neither ${storeUrlText(socket)} answers nor does ${file.file} exist; start one with: steadystate up, or name one with --store`,
     );

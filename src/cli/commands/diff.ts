@@ -1,5 +1,6 @@
 import type { Resource } from '../../resource/index.ts';
-import { stringifyYaml } from '../../wire/index.ts';
+import { visibleText } from '../../resource/index.ts';
+import { stringifyYaml, visibleSpec } from '../../wire/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
@@ -21,20 +22,27 @@ export async function diffCommand(context: CommandContext, options: { readonly f
     let differs = false;
     for (const { file, current, next } of planned) {
       if (next === undefined) continue;
-      differs = true;
       const sensitive = types.byType(file.resource.metadata.type)?.sensitivity === 'sensitive';
-      io.write(`${nameOf(next).trimEnd()} (${current === undefined ? 'new' : 'changed'})\n`);
-      io.write(diffText(current === undefined ? '' : declared(current, sensitive), declared(next, sensitive)));
+      const difference = diffText(current === undefined ? '' : declared(current, sensitive), declared(next, sensitive));
+      // Apply would only note for itself what it had set.
+      if (difference === '') continue;
+      differs = true;
+      io.write(`${visibleText(nameOf(next).trimEnd())} (${current === undefined ? 'new' : 'changed'})\n${difference}`);
     }
     return differs ? exitCodes.differences : exitCodes.ok;
   });
 }
 
 /** The half of a resource that people declare, as text. */
-export function declared({ metadata, spec }: Resource, sensitive: boolean): string {
+export function declared(resource: Resource, sensitive: boolean): string {
+  return stringifyYaml(declaredForm(resource, sensitive));
+}
+
+/** The half of a resource that people declare. */
+export function declaredForm({ metadata, spec }: Resource, sensitive: boolean): Record<string, unknown> {
   const { [lastAppliedAnnotation]: _applied, ...annotations } = metadata.annotations;
   const { namespace, type, id, labels, finalizers } = metadata;
-  return stringifyYaml({
+  return {
     metadata: {
       namespace,
       type,
@@ -43,6 +51,6 @@ export function declared({ metadata, spec }: Resource, sensitive: boolean): stri
       ...(Object.keys(labels).length > 0 && { labels }),
       ...(Object.keys(annotations).length > 0 && { annotations }),
     },
-    spec: sensitive ? masked(spec) : spec,
-  });
+    spec: sensitive ? masked(spec) : visibleSpec(spec),
+  };
 }

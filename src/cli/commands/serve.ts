@@ -27,7 +27,8 @@ export async function serveCommand(context: CommandContext, modules: readonly st
   return exitCodes.ok;
 }
 
-async function loadModule(name: string, directory: string): Promise<ServeModule> {
+/** Loads a module of an operator by the path that a person typed. */
+export async function loadModule(name: string, directory: string): Promise<ServeModule> {
   const path = resolve(directory, name);
   if (/\.[cm]?tsx?$/.test(path) && !(process.features as { readonly typescript?: unknown }).typescript) {
     throw new SteadystateError(
