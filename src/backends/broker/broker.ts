@@ -443,13 +443,14 @@ export class Broker implements CoreState, AsyncDisposable {
   #apply(collection: Collection, commit: Commit, entry?: Entry): void {
     this.#revision = commit.revision;
     collection.apply(commit, entry);
+    // Before the drop: who starts to lag there reads this commit from the log, and must not note it once more.
+    for (const watcher of collection.lagging) watcher.note(collection, commit);
     const { log } = collection;
     if (log.size >= this.#historySize * 2) {
       const place = log.end - this.#historySize;
       for (const watcher of collection.kindWatchers) watcher.beforeDrop(collection, place);
       log.drop(place - log.start);
     }
-    for (const watcher of collection.lagging) watcher.note(collection, commit);
     const pointerWatchers = collection.pointerWatchers.get(commit.id);
     if (pointerWatchers !== undefined) for (const watcher of pointerWatchers) watcher.push(commit);
     for (const watcher of collection.waiting) if (watcher.concerns(commit)) watcher.wakeReader();

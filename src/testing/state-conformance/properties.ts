@@ -4,6 +4,8 @@ import type { RecordedCall, SequentialModel } from '../linearizability.ts';
 import { findNonLinearizableKey } from '../linearizability.ts';
 import type { Command, QueryName } from './generated.ts';
 import { queries, runCommands } from './generated.ts';
+import type { SlowStep } from './slow-readers.ts';
+import { runSlowReaders } from './slow-readers.ts';
 import type { World } from './world.ts';
 
 type FastCheck = typeof import('fast-check');
@@ -12,12 +14,27 @@ type Arbitrary<Value> = import('fast-check').Arbitrary<Value>;
 /** A rule that is checked on many random runs, each on a fresh store. */
 export interface GeneratedCase {
   readonly name: string;
+  readonly historySize?: number;
+  readonly pendingLimit?: number;
   /** One random run; `plan` holds the choices. */
   plan(fc: FastCheck): Arbitrary<readonly unknown[]>;
   run(world: World, plan: readonly unknown[]): Promise<void>;
 }
 
 export const generatedCases: readonly GeneratedCase[] = [
+  {
+    name: 'generated: readers that fall behind are told what fits what they know, and end up with the state (W6, W7, W12)',
+    historySize: 8,
+    plan: slowStepsOf,
+    run: (world, plan) => runSlowReaders(world, plan as readonly SlowStep[], false),
+  },
+  {
+    name: 'generated: readers that fall behind together, above their common cap, end up with the state too',
+    historySize: 8,
+    pendingLimit: 3,
+    plan: slowStepsOf,
+    run: (world, plan) => runSlowReaders(world, plan as readonly SlowStep[], true),
+  },
   {
     name: 'generated: any order of calls ends as a model says, and every watch gives exactly the events that follow (W1–W7, W10, W11)',
     plan: commandsOf,
@@ -84,6 +101,17 @@ function commandsOf(fc: FastCheck): Arbitrary<Command[]> {
 }
 
 /** `increment` is a get, and an update of what it answered. */
+function slowStepsOf(fc: FastCheck): Arbitrary<SlowStep[]> {
+  const mode = fc.constantFrom<'update' | 'toggle' | 'remake' | 'relabel'>('update', 'toggle', 'remake', 'relabel');
+  const query = fc.constantFrom(...(Object.keys(queries) as QueryName[]));
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ do: fc.constant('write' as const), id: fc.nat(5), times: fc.integer({ min: 1, max: 12 }), mode }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('open' as const), query, contents: fc.boolean() }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('read' as const), reader: fc.nat(3), count: fc.integer({ min: 1, max: 6 }) }) },
+  );
+  return fc.array(step, { maxLength: 40, size: 'max' });
+}
+
 type ClientCall = 'create' | 'get' | 'update' | 'increment' | 'destroy';
 type SingleCall = Exclude<ClientCall, 'increment'>;
 interface ClientStep {

@@ -54,7 +54,7 @@ async function runGenerated(rule: GeneratedCase, makeStore: MakeStore, options: 
   let limits = options;
   const property = fc.asyncProperty(rule.plan(fc), async (plan) => {
     try {
-      await inFreshWorld(makeStore, limits, {}, (world) => rule.run(world, plan));
+      await inFreshWorld(makeStore, limits, rule, (world) => rule.run(world, plan));
     } catch (error) {
       limits = { ...options, limitMs: Math.min(options.limitMs ?? 5000, 200) };
       throw error;
