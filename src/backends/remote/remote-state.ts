@@ -1,7 +1,7 @@
 import type { ServiceError } from '@grpc/grpc-js';
 import type { Environment } from '../../environment/index.ts';
-import type { DefinitionRegistry, Kind, Pointer, Resource, ResourceInput, TypedKind } from '../../resource/index.ts';
-import { checkKind, checkPointer, isUnsupportedError, makeResource, SteadystateError } from '../../resource/index.ts';
+import type { DefinitionRegistry, Kind, Pointer, Resource, ResourceInput, ResourceQuery, TypedKind } from '../../resource/index.ts';
+import { checkKind, checkPointer, compileQuery, isUnsupportedError, makeResource, SteadystateError } from '../../resource/index.ts';
 import type {
   AggregatedWatch,
   Capabilities,
@@ -17,7 +17,7 @@ import type {
   Watch,
   WatchKindOptions,
 } from '../../state/index.ts';
-import { checkWatchOptions, createAggregatedWatch, createWatch, mapSource, versionConflict } from '../../state/index.ts';
+import { checkWatchOptions, createAggregatedWatch, createWatch, mapSource, ownerConflict, versionConflict } from '../../state/index.ts';
 import type { InfoResponse, ResourceAnswer, WatchResponse, WireWatchOptions } from '../../wire/index.ts';
 import { controlService, decodeEvent, queryToWire, ResourceCodec, stateService } from '../../wire/index.ts';
 import { Calls, defaultDeadlineMs } from './calls.ts';
@@ -114,6 +114,7 @@ class RemoteCore implements RemoteState {
   async list<Spec>(kind: TypedKind<Spec>, options: ListOptions = {}): Promise<ResourceList<Spec>> {
     this.#refuse(options.signal);
     checkKind(kind);
+    this.#checkQuery(options);
     const { namespace, type } = kind;
     const stream = this.#calls.stream(stateService.list, { namespace, type, options: queryToWire(options) });
     const items: Resource<Spec>[] = [];
@@ -133,7 +134,9 @@ class RemoteCore implements RemoteState {
   async create<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: CreateOptions = {}): Promise<Resource<Spec>> {
     this.#refuse(options.signal);
     const resource = makeResource(input);
-    const request = { resource: this.#codec.toWire(resource), options: { owner: options.owner ?? '' } };
+    const { owner = '' } = options;
+    this.#checkOwner(resource, owner);
+    const request = { resource: this.#codec.toWire(resource), options: { owner } };
     return this.#answer(
       await this.#calls.unary(stateService.create, request, {
         call: 'create',
@@ -150,10 +153,13 @@ class RemoteCore implements RemoteState {
     const wire = this.#codec.toWire(resource);
     const version = options.currentVersion ?? resource.metadata.version;
     if (version !== 'undefined' && !/^[0-9]{1,20}$/.test(version)) throw versionConflict(resource.metadata, version, 'a number');
-    const { expectedPhase = 'running' } = options;
+    const { expectedPhase = 'running', owner = '' } = options;
+    this.#checkOwner(resource, owner);
+    const metadata = { ...(wire.metadata as NonNullable<typeof wire.metadata>), version };
     const request = {
-      newResource: { ...wire, metadata: { ...(wire.metadata as NonNullable<typeof wire.metadata>), version } },
-      options: { owner: options.owner ?? '', ...(expectedPhase !== 'any' && { expectedPhase }) },
+      // A server of others stores the owner that the metadata names: it must be the one that may write.
+      newResource: { ...wire, metadata: this.control === undefined && metadata.owner === '' ? { ...metadata, owner } : metadata },
+      options: { owner, ...(expectedPhase !== 'any' && { expectedPhase }) },
     };
     return this.#answer(
       await this.#calls.unary(stateService.update, request, {
@@ -224,9 +230,10 @@ class RemoteCore implements RemoteState {
 
   async watchKinds(kinds: readonly Kind[], options: WatchKindOptions = {}): Promise<AggregatedWatch> {
     this.#refuse(options.signal);
+    for (const kind of kinds) checkKind(kind);
+    checkWatchOptions(options);
     if (this.control === undefined)
       throw new SteadystateError('Unsupported', 'this server cannot watch several kinds in one order; watch each kind');
-    for (const kind of kinds) checkKind(kind);
     const kind = kinds.map(({ namespace, type }) => ({ namespace, type }));
     const source = await this.#source(options, true, (wire) => this.#calls.stream(controlService.watchKinds, { kind, options: wire }));
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
@@ -251,6 +258,7 @@ class RemoteCore implements RemoteState {
     open: (wire: WireWatchOptions) => ReturnType<Calls['stream']>,
   ): Promise<EventSource> {
     checkWatchOptions(options);
+    this.#checkQuery(options);
     // A bookmark at the start makes every watch of a kind resumable from its first moment.
     const asked = options.bootstrapBookmark === true || options.startFromBookmark !== undefined || options.bootstrapContents === true;
     const base = watchOptions(options);
@@ -270,6 +278,16 @@ class RemoteCore implements RemoteState {
     });
     await source.connect();
     return source;
+  }
+
+  /** Servers of others check less of what they are asked; some end over it. */
+  #checkQuery(query: ResourceQuery): void {
+    if (this.control === undefined) compileQuery(query);
+  }
+
+  #checkOwner(resource: Resource, owner: string): void {
+    if (this.control === undefined && resource.metadata.owner !== '' && resource.metadata.owner !== owner)
+      throw ownerConflict(resource.metadata, owner, resource.metadata.owner);
   }
 
   /** How Go's runtime tears down, for servers without the call. */
