@@ -1,10 +1,8 @@
-import { comparableDigests, digest } from '../resource/index.ts';
+import { comparableDigests, digest, freezeSpec } from '../resource/index.ts';
 import { terminalError } from './errors.ts';
-import { childKey, childName, isParent, parentAnnotation, parentId, parentIdLabel, parentMark, readParent } from './identity.ts';
+import { childKey, childName, parentAnnotation, parentId, parentIdLabel, parentMark } from './identity.ts';
+import { ordersByDependency } from './in-order.ts';
 import type { Desired, InventoryEntry, Live, WorkloadView } from './port.ts';
-
-/** How many children are handled at once when `dependsOn` orders them. */
-export const childConcurrency = 8;
 
 /** Puts the parent's marks on children, and checks that each is there once and that `dependsOn` leads somewhere. */
 export function prepareChildren(view: WorkloadView, children: readonly Desired[]): readonly Desired[] {
@@ -34,11 +32,21 @@ export function prepareChildren(view: WorkloadView, children: readonly Desired[]
   return children.map((child, index) =>
     Object.freeze({
       ...child,
+      body: freezeBody(child),
       labels: Object.freeze({ ...child.labels, [parentIdLabel]: id }),
       annotations: Object.freeze({ ...child.annotations, [parentAnnotation]: mark }),
-      options: { ...child.options, deletionOrder: child.options?.deletionOrder ?? order?.get(childName(child)) ?? index },
+      order: child.options?.deletionOrder ?? order?.get(childName(child)) ?? index,
     }),
   );
+}
+
+/** Plain data, frozen, so that a digest can be remembered for it. */
+function freezeBody(child: Desired): unknown {
+  try {
+    return freezeSpec(child.body);
+  } catch (error) {
+    throw terminalError('InvalidChild', `${childName(child)}: ${error instanceof Error ? error.message : String(error)}`, error);
+  }
 }
 
 /** Levels of `dependsOn`; `undefined` when no child depends on another, so that the given order counts. Throws for a cycle. */
@@ -62,33 +70,23 @@ function dependencyOrder(children: readonly Desired[]): Map<string, number> | un
   return levels;
 }
 
-export function ordersByDependency(children: readonly Desired[]): boolean {
-  return children.some((child) => child.dependsOn !== undefined);
-}
+const digests = new WeakMap<Desired, string>();
 
-/** Digest of what is desired, without our marks and without what only orders. */
+/** Digest of what is desired, without our marks and without what only orders. Remembered per frozen child. */
 export function desiredDigest(child: Desired): string {
+  const known = digests.get(child);
+  if (known !== undefined) return known;
   const { [parentIdLabel]: _id, ...labels } = child.labels;
   const { [parentAnnotation]: _mark, ...annotations } = child.annotations;
-  return digest([digest(labels), digest(annotations), digest(child.body)]);
+  const text = digest([digest(labels), digest(annotations), digest(child.body)]);
+  if (Object.isFrozen(child)) digests.set(child, text);
+  return text;
 }
 
 /** Whether a child's desired state is another than the one that was applied last. A new digest scheme alone is no change. */
 export function desiredChanged(entry: InventoryEntry | undefined, next: string): boolean {
   if (entry === undefined || entry.digest === '') return true;
   return comparableDigests(entry.digest, next) && entry.digest !== next;
-}
-
-/** What stands in the way of taking a live object as this child; `undefined`: nothing. */
-export function adoptionProblem(view: WorkloadView, child: Desired, live: Live, fieldManager: string): string | undefined {
-  const parent = readParent(live);
-  const name = `${child.ref.kind} ${child.ref.namespace}/${child.ref.name}`;
-  if (isParent(parent, view.key)) return undefined;
-  if (parent !== undefined)
-    return `${name} is a child of ${parent.kind} ${parent.namespace}/${parent.name}; remove it there, or choose another name here`;
-  if (live.owner !== '' && live.owner !== fieldManager) return `${name} is owned by ${live.owner}; it is not taken over`;
-  if (child.options?.adopt === 'never') return `${name} exists already and was not made by this workload; delete it, or allow adoption`;
-  return undefined;
 }
 
 /** Whether a live object is as desired. */

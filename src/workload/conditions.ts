@@ -2,6 +2,8 @@ import type { Condition } from './port.ts';
 
 /** Longest message of a condition. */
 export const messageLimit = 32_768;
+/** Longest note of an event. */
+export const noteLimit = 1_024;
 
 /** Sets a condition in a list that is being edited. The transition time moves only with the status. */
 export function setCondition(
@@ -13,9 +15,18 @@ export function setCondition(
   const place = conditions.findIndex((condition) => condition.type === next.type);
   const before = conditions[place];
   const lastTransitionTime = before !== undefined && before.status === next.status ? before.lastTransitionTime : timestamp;
-  const condition: Condition = { ...next, message, lastTransitionTime };
+  const condition: Condition = { ...next, reason: conditionReason(next.reason), message, lastTransitionTime };
   if (place < 0) conditions.push(condition);
   else conditions[place] = condition;
+}
+
+/** A reason in the form that `metav1.Condition` asks for: a letter, then letters, digits and `_`. */
+function conditionReason(text: string): string {
+  const reason = text
+    .replace(/[^A-Za-z0-9_,:]/g, '')
+    .replace(/^[^A-Za-z]+/, '')
+    .replace(/[,:]+$/, '');
+  return reason === '' ? 'Unknown' : reason;
 }
 
 export function removeCondition(conditions: Condition[], type: string): void {

@@ -1,10 +1,10 @@
 import type { Logger } from '../environment/index.ts';
 import type { AnyResourceDefinition, ResourceDefinition } from '../resource/index.ts';
-import { invalid } from '../resource/index.ts';
-import type { Desired, GroupKind } from './port.ts';
+import type { Desired, GroupKind, Live } from './port.ts';
 import type { Registry } from './registry.ts';
 import { createRegistry, registerDefaultPhases, withResourceOptions } from './registry.ts';
 import type { Dependency, ReadyAnswer, ReconcileRequest } from './types.ts';
+import { validateWorkload } from './validate.ts';
 
 /** What a workload's own code sees of one reconcile. */
 export interface WorkloadRequest<Spec> {
@@ -17,9 +17,18 @@ export interface WorkloadRequest<Spec> {
   readonly annotations: Readonly<Record<string, string>>;
   /** What this workload keeps in its status for itself; what is put there is written with the status. */
   readonly extra: Record<string, unknown>;
+  /** The collection that the workload belongs to, in `getResources`, `mutate` and `checkReady`; only with `collection`. */
+  readonly collection: Live | undefined;
   readonly log: Logger;
   /** The whole request, for phases of one's own. */
   readonly request: ReconcileRequest;
+}
+
+/** A kind that several workloads (its components) share settings with. */
+export interface WorkloadCollection<Spec> {
+  readonly definition: AnyResourceDefinition;
+  /** Which one this workload belongs to. @default the only one that there is */
+  find?(request: WorkloadRequest<Spec>): { readonly name: string; readonly namespace?: string } | undefined;
 }
 
 export interface WorkloadOptions<Spec, Input> {
@@ -36,6 +45,7 @@ export interface WorkloadOptions<Spec, Input> {
   /** What must be ready first. Its kinds are to be named in `dependencyKinds`. */
   dependencies?(request: WorkloadRequest<Spec>): readonly Dependency[];
   readonly dependencyKinds?: readonly AnyResourceDefinition[];
+  readonly collection?: WorkloadCollection<Spec>;
   /** @default the default phases, with children that wait for those before them */
   readonly phases?: Registry;
   /** A completed workload is looked at again after this long, milliseconds; absent: only when something changes. */
@@ -63,22 +73,6 @@ export function defineWorkload<Spec, Input>(options: WorkloadOptions<Spec, Input
     phases: options.phases ?? registerDefaultPhases(createRegistry(), { createResources: [withResourceOptions('withWait')] }),
     deadlineMs: options.deadlineMs ?? 30_000,
   });
-}
-
-/** Invalid unless the workload has a status type, and children that are not its own kind. */
-export function validateWorkload<Spec, Input>(options: WorkloadOptions<Spec, Input>): void {
-  const { definition, children, dependencyKinds = [] } = options;
-  const issues: { path: string; message: string }[] = [];
-  if (definition.statusType === undefined)
-    issues.push({
-      path: 'definition.status',
-      message: `${definition.type} needs a status type, for example ${definition.displayType}Statuses.…`,
-    });
-  if (children.some((child) => child.type === definition.type))
-    issues.push({ path: 'children', message: `${definition.type} cannot be its own child` });
-  if (dependencyKinds.some((kind) => kind.type === definition.type))
-    issues.push({ path: 'dependencyKinds', message: `${definition.type} cannot depend on its own kind` });
-  if (issues.length > 0) throw invalid(issues);
 }
 
 /** `<Kinds>.<group>` → group and kind. */

@@ -1,42 +1,60 @@
 import type { Environment, Logger } from '../environment/index.ts';
-import { isConflictError, isNotFoundError, SteadystateError } from '../resource/index.ts';
+import { isConflictError, isNotFoundError } from '../resource/index.ts';
+import { ChildMemory } from './child-memory.ts';
 import { prepareChildren } from './children.ts';
-import { setCondition } from './conditions.ts';
+import { findCollection } from './collection.ts';
+import { removeCondition, setCondition } from './conditions.ts';
 import type { WorkloadDefinition, WorkloadRequest } from './define-workload.ts';
 import { kindOfType } from './define-workload.ts';
-import { pausedAnnotation, workloadKeyText } from './identity.ts';
+import { asError, classify, ReconcileError, retryAfterMs } from './errors.ts';
+import { registerAction } from './events.ts';
+import { orphanFinalizer, pausedAnnotation, reconcileAtAnnotation, workloadKeyText } from './identity.ts';
+import { limited } from './limited.ts';
+import { recordOutcomes, reservedConditions } from './outcomes.ts';
 import { registerDeleteHooks } from './phases/index.ts';
 import type { Desired, StorePort, WorkloadEvent, WorkloadKey, WorkloadStatus, WorkloadView } from './port.ts';
-import type { Execution } from './registry.ts';
-import { recordFailure } from './registry.ts';
+import type { Execution, Pending } from './registry.ts';
+import { hasOwnDeletePhases } from './registry.ts';
 import { StatusDraft, sameButMessages, sameStatus } from './status-draft.ts';
-import type { LifecycleEvent, PhaseResult, ReconcileRequest, Reconciler } from './types.ts';
+import type { PhaseResult, ReconcileRequest, Reconciler } from './types.ts';
+import { invalidCondition } from './validate.ts';
 
 /** A pending phase is looked at again after this long at first, then half as long again each time. */
 const pendingDelayMs = 1_000;
 const maxPendingDelayMs = 30_000;
+/** Back-off of conflicts in a row: as a queue's own, doubling. */
+const conflictDelayMs = 5;
+const maxConflictDelayMs = 60_000;
 /** A change of message text alone is written at most this often. */
 const messageIntervalMs = 60_000;
 /** Conflicts and transient errors are told from this many in a row. */
 const conflictsTold = 5;
 const transientTold = 3;
+/** How often a status is written again after a conflict. */
 const statusTries = 3;
 
 /** What a reconcile asks its controller for. */
 export type EngineResult =
   | { readonly kind: 'none' }
   | { readonly kind: 'requeue'; readonly afterMs: number }
-  /** A failure: the key's own back-off. Quiet ones are not logged. */
-  | { readonly kind: 'failure'; readonly error: Error; readonly quiet: boolean };
+  /** A failure: the key's own back-off, unless it says how long. Quiet ones are not logged. */
+  | { readonly kind: 'failure'; readonly error: Error; readonly quiet: boolean; readonly afterMs?: number };
+
+const none: EngineResult = Object.freeze({ kind: 'none' });
 
 /** What is remembered of a workload between reconciles; nothing depends on it for being right. */
 interface Memory {
   readonly uid: string;
+  readonly children: ChildMemory;
   pending: { readonly phase: string; readonly generation: number; count: number } | undefined;
   conflicts: number;
   transient: number;
-  messageWrittenAt: number | undefined;
+  /** On the monotonic clock. */
+  statusWrittenAt: number | undefined;
   ready: boolean | undefined;
+  reconcileAt: string | undefined;
+  /** Something went wrong: the next reads go past every cache. */
+  fresh: boolean;
 }
 
 /** Takes workloads of one kind through their phases. One instance per controller; ports come with each reconcile. */
@@ -54,56 +72,86 @@ export class WorkloadEngine<Spec, Input> {
     return `${this.definition.definition.type}/finalizer`;
   }
 
-  /** One reconcile of one workload. */
+  /** One reconcile of one workload. Rejects like a failure: the caller backs off. */
   async reconcile(key: WorkloadKey, port: StorePort, log: Logger, signal: AbortSignal): Promise<EngineResult> {
-    const view = await port.workload(key, { signal });
+    const text = workloadKeyText(key);
+    try {
+      return await this.#reconcile(key, port, log, { signal, ...(this.#memory.get(text)?.fresh === true && { fresh: true }) });
+    } catch (error) {
+      signal.throwIfAborted();
+      const memory = this.#memory.get(text);
+      if (memory === undefined) throw error;
+      memory.fresh = true;
+      // The same rules as in a phase for what went wrong around them.
+      const failure = asError(error);
+      const found = classify(error);
+      return this.#afterError(memory, found === 'terminal' ? 'failed' : found, failure).result;
+    }
+  }
+
+  async #reconcile(key: WorkloadKey, port: StorePort, log: Logger, call: ReconcileRequest['call']): Promise<EngineResult> {
+    const view = await port.workload(key, call);
     if (view === undefined) {
       this.#memory.delete(workloadKeyText(key));
-      return { kind: 'none' };
+      return none;
     }
-    if (view.deleting && !view.finalizers.includes(this.finalizer)) return { kind: 'none' };
+    if (view.deleting && !view.finalizers.includes(this.finalizer)) return none;
     const memory = this.#recall(view);
-    const request = this.#request(view, log, signal);
-    const reconciler = this.reconciler(port, request, log);
+    const { request, reconciler } = this.open(view, port, log, call, memory.children);
     if (!view.deleting && view.annotations[pausedAnnotation] === 'true') return this.#pause(reconciler, request, memory);
     if (!view.deleting) await registerDeleteHooks(reconciler, request);
     const execution = await this.definition.phases.execute(reconciler, request, request.event);
-    signal.throwIfAborted();
+    call.signal.throwIfAborted();
+    memory.fresh = execution.outcome.kind !== 'completed' && execution.outcome.kind !== 'pending';
     const result = this.#settle(reconciler, request, execution, memory);
-    if (request.event === 'delete' && execution.completed) {
-      await this.#finish(reconciler, request);
-      return { kind: 'none' };
-    }
+    if (request.event === 'delete' && execution.completed) return this.#finish(reconciler, request);
     const written = await this.#writeStatus(reconciler, request, memory, result);
     this.#tellReady(reconciler, request, memory);
     return written;
   }
 
-  /** What the desired children of a workload are, prepared; for a plan. */
-  async children(view: WorkloadView, log: Logger, signal: AbortSignal): Promise<readonly Desired[]> {
-    return this.#request(view, log, signal).resources();
+  /** One workload's request and the reconciler for it. */
+  open(
+    view: WorkloadView,
+    port: StorePort,
+    log: Logger,
+    call: ReconcileRequest['call'],
+    memory = new ChildMemory(),
+  ): { readonly request: ReconcileRequest; readonly reconciler: Reconciler } {
+    const request = this.#request(view, port, log, call, memory);
+    return { request, reconciler: this.#reconciler(port, request, log) };
   }
 
-  /** The reconciler of one request. */
-  reconciler(port: StorePort, request: ReconcileRequest, log: Logger): Reconciler {
+  #reconciler(port: StorePort, request: ReconcileRequest, log: Logger): Reconciler {
     const { definition } = this;
     const own = this.#own(request);
-    const { mutate, checkReady, dependencies } = definition;
-    const reconciler: Reconciler = {
+    const { mutate, checkReady, dependencies, phases } = definition;
+    return {
       port,
       log,
       emit: (event) => emitSafely(port, log, event),
       fieldManager: port.owner ?? `${definition.kind.kind}-reconciler`,
       finalizer: this.finalizer,
+      kind: definition.kind,
       childKinds: definition.children.map((child) => kindOfType(child.type)),
-      timestamp: () => this.#environment.timestamp(),
-      limited: (what, work) => this.#limited(what, work),
+      ownDeletePhases: hasOwnDeletePhases(phases),
+      readiness: phases.readiness,
+      timestamp: () => this.#timestamp(),
+      limited: (what, work) => this.#limited(what, request.signal, work),
       getResources: () => definition.getResources(own),
       checkReady: () => checkReady?.(own) ?? true,
       ...(mutate && { mutate: (child: Desired) => mutate(child, own) }),
       ...(dependencies && { dependencies: () => dependencies(own) }),
     };
-    return reconciler;
+  }
+
+  /** `metav1.Time` knows whole seconds. */
+  #timestamp(): string {
+    return `${this.#environment.timestamp().slice(0, 19)}Z`;
+  }
+
+  #limited<Value>(what: string, signal: AbortSignal, work: () => Promise<Value> | Value): Promise<Value> {
+    return limited(this.#environment, what, this.definition.deadlineMs, signal, work);
   }
 
   #own(request: ReconcileRequest): WorkloadRequest<Spec> {
@@ -117,58 +165,59 @@ export class WorkloadEngine<Spec, Input> {
       labels: workload.labels,
       annotations: workload.annotations,
       extra: request.status.extra,
+      get collection() {
+        return request.collection;
+      },
       log,
       request,
     };
   }
 
-  #request(view: WorkloadView, log: Logger, signal: AbortSignal): ReconcileRequest {
+  #request(view: WorkloadView, port: StorePort, log: Logger, call: ReconcileRequest['call'], memory: ChildMemory): ReconcileRequest {
     const status = new StatusDraft(view.status, view.generation, view.version);
-    const event: LifecycleEvent = view.deleting ? 'delete' : status.created ? 'update' : 'create';
     let children: Promise<readonly Desired[]> | undefined;
     const request: ReconcileRequest = {
-      signal,
+      signal: call.signal,
+      call,
       workload: view,
-      event,
+      event: view.deleting ? 'delete' : status.created ? 'update' : 'create',
       log,
       status,
+      restored: view.status === undefined && view.finalizers.includes(this.finalizer),
       seen: new Map(),
-      recheckAfterMs: this.definition.resyncMs,
+      memory,
+      ownConditions: new Set(),
+      setCondition: (condition) => {
+        this.#checkConditionType(condition.type);
+        request.ownConditions.add(condition.type);
+        setCondition(status.conditions, { ...condition, observedGeneration: view.generation }, this.#timestamp());
+      },
+      recheckAfterMs: undefined,
       resources: () => {
-        children ??= this.#compute(request);
+        children ??= this.#compute(port, request);
         return children;
       },
     };
     return request;
   }
 
-  async #compute(request: ReconcileRequest): Promise<readonly Desired[]> {
+  #checkConditionType(type: string): void {
+    const phases = (['create', 'update', 'delete'] as const).flatMap((event) => this.definition.phases.phases(event));
+    if (reservedConditions.includes(type)) throw invalidCondition(type, 'the engine sets it');
+    if (phases.some((phase) => phase.name === type)) throw invalidCondition(type, 'a phase of that name has it');
+  }
+
+  async #compute(port: StorePort, request: ReconcileRequest): Promise<readonly Desired[]> {
+    const { mutate, getResources, collection } = this.definition;
     const own = this.#own(request);
-    const { mutate } = this.definition;
-    const computed = await this.#limited('getResources', () => this.definition.getResources(own));
+    if (collection !== undefined) request.collection = await findCollection(port, request, collection, own);
+    const computed = await this.#limited('getResources', request.signal, () => getResources(own));
     const children: Desired[] = [];
     for (const child of computed) {
       if (mutate === undefined) children.push(child);
-      else children.push(...(await this.#limited('mutate', () => mutate(child, own))));
+      else children.push(...(await this.#limited('mutate', request.signal, () => mutate(child, own))));
     }
-    return prepareChildren(request.workload, children);
-  }
-
-  async #limited<Value>(what: string, work: () => Promise<Value> | Value): Promise<Value> {
-    const { deadlineMs } = this.definition;
-    const started = work();
-    if (!(started instanceof Promise)) return started;
-    let timer: Disposable | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = this.#environment.after(deadlineMs, () =>
-        reject(new SteadystateError('Timeout', `${what} did not end within ${deadlineMs} ms`)),
-      );
-    });
-    try {
-      return await Promise.race([started, late]);
-    } finally {
-      timer?.[Symbol.dispose]();
-    }
+    return request.memory.intern(prepareChildren(request.workload, children));
   }
 
   #recall(view: WorkloadView): Memory {
@@ -178,30 +227,34 @@ export class WorkloadEngine<Spec, Input> {
       const ready = view.status?.conditions.find((condition) => condition.type === 'Ready');
       memory = {
         uid: view.uid,
+        children: new ChildMemory(),
         pending: undefined,
         conflicts: 0,
         transient: 0,
-        messageWrittenAt: undefined,
+        statusWrittenAt: undefined,
         ready: ready && ready.status === 'True',
+        reconcileAt: view.annotations[reconcileAtAnnotation],
+        fresh: false,
       };
       this.#memory.set(key, memory);
+    }
+    // A run that somebody asked for trusts nothing that is remembered.
+    if (memory.reconcileAt !== view.annotations[reconcileAtAnnotation]) {
+      memory.reconcileAt = view.annotations[reconcileAtAnnotation];
+      memory.children.forget();
     }
     return memory;
   }
 
+  /** Nothing is computed: what the status says stays about the version before, so that nobody takes an old Ready for a new one. */
   async #pause(reconciler: Reconciler, request: ReconcileRequest, memory: Memory): Promise<EngineResult> {
-    setCondition(
-      request.status.conditions,
-      {
-        type: 'Paused',
-        status: 'True',
-        reason: 'Paused',
-        message: `annotation ${pausedAnnotation} is "true"`,
-        observedGeneration: request.workload.generation,
-      },
-      reconciler.timestamp(),
-    );
-    return this.#writeStatus(reconciler, request, memory, { kind: 'none' });
+    const { status, workload } = request;
+    status.keepObserved();
+    const message = `annotation ${pausedAnnotation} is "true"`;
+    const paused = { type: 'Paused', status: 'True', reason: 'Paused', message, observedGeneration: workload.generation } as const;
+    setCondition(status.conditions, paused, reconciler.timestamp());
+    removeCondition(status.conditions, 'Reconciling');
+    return this.#writeStatus(reconciler, request, memory, none);
   }
 
   /** Turns an execution into what the controller is asked for, and counts what comes in a row. */
@@ -212,45 +265,75 @@ export class WorkloadEngine<Spec, Input> {
     if (outcome.kind !== 'pending') memory.pending = undefined;
     switch (outcome.kind) {
       case 'completed':
-        return fromResult(result);
+        return sooner(fromResult(result), this.definition.resyncMs);
+      case 'pending':
+        return sooner(this.#pendingResult(request, outcome, memory), request.recheckAfterMs);
       case 'terminal':
         this.#tellFailed(reconciler, request, outcome.phase, outcome.error);
-        return { kind: 'none' };
-      case 'conflict':
-        memory.conflicts++;
-        if (memory.conflicts < conflictsTold) return { kind: 'failure', error: outcome.error, quiet: true };
-        break;
-      case 'transient':
-        memory.transient++;
-        if (memory.transient < transientTold) return { kind: 'failure', error: outcome.error, quiet: false };
-        break;
-      case 'pending': {
-        if (outcome.custom !== undefined) {
-          memory.pending = undefined;
-          return fromResult(outcome.custom.result);
-        }
-        const { generation } = request.workload;
-        if (memory.pending?.phase !== outcome.phase || memory.pending.generation !== generation)
-          memory.pending = { phase: outcome.phase, generation, count: 0 };
-        const afterMs = Math.min(pendingDelayMs * 1.5 ** memory.pending.count, maxPendingDelayMs);
-        memory.pending.count++;
-        return { kind: 'requeue', afterMs };
-      }
+        return none;
       default:
         break;
     }
-    if (outcome.kind !== 'failed')
-      recordFailure(request, reconciler.timestamp(), this.definition.phases.phases(request.event), outcome.phase, outcome.error);
+    const { told, result: failure } = this.#afterError(memory, outcome.kind, outcome.error);
+    if (!told) return failure;
+    if (outcome.kind !== 'failed') this.#record(reconciler, request, execution);
     this.#tellFailed(reconciler, request, outcome.phase, outcome.error);
-    return { kind: 'failure', error: outcome.error, quiet: false };
+    return failure;
   }
 
-  /** The last writes of a deletion: the status goes, then our finalizer, then nothing. */
-  async #finish(reconciler: Reconciler, request: ReconcileRequest): Promise<void> {
-    const call = { signal: request.signal };
-    await reconciler.port.removeStatus(request.workload, call);
-    await reconciler.port.removeFinalizer(request.workload, reconciler.finalizer, call);
+  #record(reconciler: Reconciler, request: ReconcileRequest, { steps, outcome }: Execution): void {
+    const phases = this.definition.phases.phases(request.event).map(({ name }) => name);
+    recordOutcomes(request, reconciler.timestamp(), phases, steps, outcome);
+  }
+
+  /** Counts an error, and answers how it is to be tried again and whether it is time to tell. */
+  #afterError(
+    memory: Memory,
+    kind: 'conflict' | 'transient' | 'failed',
+    error: Error,
+  ): { readonly told: boolean; readonly result: EngineResult } {
+    if (kind === 'conflict') {
+      memory.conflicts++;
+      const afterMs = Math.min(conflictDelayMs * 2 ** (memory.conflicts - 1), maxConflictDelayMs);
+      const told = memory.conflicts >= conflictsTold;
+      return { told, result: { kind: 'failure', error, quiet: !told, afterMs } };
+    }
+    if (kind === 'transient') memory.transient++;
+    const afterMs = retryAfterMs(error);
+    const result = { kind: 'failure', error, quiet: false, ...(afterMs !== undefined && { afterMs }) } as const;
+    return { told: kind === 'failed' || memory.transient >= transientTold, result };
+  }
+
+  #pendingResult(request: ReconcileRequest, { phase, custom }: Pending, memory: Memory): EngineResult {
+    if (custom !== undefined && custom.result !== 'backoff') {
+      memory.pending = undefined;
+      return fromResult(custom.result);
+    }
+    const { generation } = request.workload;
+    if (memory.pending?.phase !== phase || memory.pending.generation !== generation) memory.pending = { phase, generation, count: 0 };
+    const afterMs = Math.min(pendingDelayMs * 1.5 ** memory.pending.count, maxPendingDelayMs);
+    memory.pending.count++;
+    return { kind: 'requeue', afterMs };
+  }
+
+  /** The last writes of a deletion: the status says so, then it goes, then our finalizer, then nothing. */
+  async #finish(reconciler: Reconciler, request: ReconcileRequest): Promise<EngineResult> {
+    const { port } = reconciler;
+    const { call } = request;
+    // Without a status there is none to tell, and none to remove.
+    const { written } = request.status;
+    if (written !== undefined) {
+      const last = request.status.snapshot();
+      const outcome = sameStatus(written, last) ? 'written' : await this.#tryWriting(reconciler, request, last);
+      if (outcome === 'gone') return none;
+      if (outcome === 'dropped') return { kind: 'requeue', afterMs: 0 };
+      await port.removeStatus(request.workload, call);
+    }
+    // Where no collector keeps it, the wish to orphan is ours to take away.
+    if (request.status.orphan && !port.caps.garbageCollector) await port.removeFinalizer(request.workload, orphanFinalizer, call);
+    await port.removeFinalizer(request.workload, reconciler.finalizer, call);
     this.#memory.delete(workloadKeyText(request.workload.key));
+    return none;
   }
 
   /** One write at most, and none when nothing changed. The phase's own error stays first. */
@@ -259,34 +342,41 @@ export class WorkloadEngine<Spec, Input> {
     const before = request.status.written;
     if (sameStatus(before, next)) return result;
     const now = this.#environment.elapsed();
-    if (sameButMessages(before, next) && memory.messageWrittenAt !== undefined) {
-      const waitMs = memory.messageWrittenAt + messageIntervalMs - now;
+    if (sameButMessages(before, next) && memory.statusWrittenAt !== undefined) {
+      const waitMs = memory.statusWrittenAt + messageIntervalMs - now;
       if (waitMs > 0) return sooner(result, waitMs);
     }
     try {
-      if (!(await this.#tryWriting(reconciler, request, next))) return sooner(result, 0);
-      memory.messageWrittenAt = now;
+      const outcome = await this.#tryWriting(reconciler, request, next);
+      if (outcome === 'gone') return none;
+      if (outcome === 'dropped') return sooner(result, 0);
+      memory.statusWrittenAt = now;
       return result;
     } catch (error) {
-      if (isNotFoundError(error)) return { kind: 'none' };
-      const failure = error instanceof Error ? error : new Error(String(error));
-      if (result.kind !== 'failure') return { kind: 'failure', error: failure, quiet: false };
-      request.log.log('warn', 'the status could not be written either', { error: failure });
-      return result;
+      request.signal.throwIfAborted();
+      memory.fresh = true;
+      const failure = asError(error);
+      if (result.kind === 'failure') return { ...result, error: new ReconcileError(result.error, failure) };
+      const found = classify(error);
+      return this.#afterError(memory, found === 'terminal' ? 'failed' : found, failure).result;
     }
   }
 
-  /** `false` when the workload is another one now: what was computed is dropped. */
-  async #tryWriting(reconciler: Reconciler, request: ReconcileRequest, next: WorkloadStatus): Promise<boolean> {
-    let view: WorkloadView | undefined = request.workload;
+  /** `dropped`: the workload is another one now, so that what was computed means nothing. */
+  async #tryWriting(reconciler: Reconciler, request: ReconcileRequest, next: WorkloadStatus): Promise<'written' | 'dropped' | 'gone'> {
+    const { port } = reconciler;
     for (let left = statusTries; ; left--) {
       try {
-        await reconciler.port.writeStatus(view, next, { signal: request.signal });
-        return true;
+        request.workload = await port.writeStatus(request.workload, next, request.call);
+        request.status.markWritten(next);
+        return 'written';
       } catch (error) {
+        if (isNotFoundError(error)) return 'gone';
         if (!isConflictError(error) || left === 0) throw error;
-        view = await reconciler.port.workload(request.workload.key, { signal: request.signal });
-        if (view === undefined || view.uid !== request.workload.uid || view.generation !== request.workload.generation) return false;
+        const view = await port.workload(request.workload.key, { ...request.call, fresh: true });
+        if (view === undefined) return 'gone';
+        if (view.uid !== request.workload.uid || view.generation !== request.workload.generation) return 'dropped';
+        request.workload = view;
       }
     }
   }
@@ -294,36 +384,29 @@ export class WorkloadEngine<Spec, Input> {
   #tellFailed(reconciler: Reconciler, request: ReconcileRequest, phase: string, error: Error): void {
     const before = request.status.written?.conditions.find((condition) => condition.type === phase);
     if (before?.reason === 'Failed' && before.message === error.message) return;
-    reconciler.emit({
-      regarding: request.workload.key,
-      type: 'Warning',
-      reason: 'PhaseFailed',
-      note: `${phase}: ${error.message}`.slice(0, 1024),
-    });
+    registerAction(reconciler, request, 'PhaseFailed', undefined, `${phase}: ${error.message}`);
   }
 
   #tellReady(reconciler: Reconciler, request: ReconcileRequest, memory: Memory): void {
     const condition = request.status.conditions.find((candidate) => candidate.type === 'Ready');
     const ready = condition?.status === 'True';
     if (memory.ready !== ready && (ready || memory.ready !== undefined)) {
-      reconciler.emit({
-        regarding: request.workload.key,
-        type: 'Normal',
-        reason: ready ? 'Ready' : 'NotReady',
-        note: ready ? 'all children are ready' : `${condition?.reason ?? 'NotReady'}: ${condition?.message ?? ''}`.slice(0, 1024),
-      });
+      const note = ready ? 'all children are ready' : `${condition?.reason ?? 'NotReady'}: ${condition?.message ?? ''}`;
+      registerAction(reconciler, request, ready ? 'Ready' : 'NotReady', undefined, note);
     }
     memory.ready = ready;
   }
 }
 
+/** No time at all means to wait for an event, never to run at once and never that all is done. */
 function fromResult(result: PhaseResult): EngineResult {
-  if (result === undefined) return { kind: 'none' };
-  return result === 'backoff' ? { kind: 'requeue', afterMs: pendingDelayMs } : { kind: 'requeue', afterMs: result.requeueAfterMs };
+  if (result === undefined) return none;
+  const afterMs = result === 'backoff' ? pendingDelayMs : result.requeueAfterMs;
+  return afterMs > 0 ? { kind: 'requeue', afterMs } : none;
 }
 
-function sooner(result: EngineResult, afterMs: number): EngineResult {
-  if (result.kind === 'failure') return result;
+function sooner(result: EngineResult, afterMs: number | undefined): EngineResult {
+  if (result.kind === 'failure' || afterMs === undefined) return result;
   return { kind: 'requeue', afterMs: result.kind === 'requeue' ? Math.min(result.afterMs, afterMs) : afterMs };
 }
 

@@ -65,7 +65,7 @@ export function isParent(mark: ParentMark | undefined, key: WorkloadKey): boolea
 }
 
 /** Whether a live child bears this workload's mark. Its uid may be an earlier one of the same identity, as after an import. */
-export function bearsMark(live: Live, key: WorkloadKey): boolean {
+export function bearsMark(live: Pick<Live, 'annotations'>, key: WorkloadKey): boolean {
   return isParent(readParent(live), key);
 }
 

@@ -1,12 +1,24 @@
 export { childChanged, workloadChanged } from './changes.ts';
 export { areDesired, needsUpdate } from './children.ts';
 export { findCondition, removeCondition, setCondition } from './conditions.ts';
-export type { WorkloadDefinition, WorkloadOptions, WorkloadRequest } from './define-workload.ts';
-export { defineWorkload, desiredChild, kindOfType, typeOfKind, validateWorkload } from './define-workload.ts';
+export type { WorkloadCollection, WorkloadDefinition, WorkloadOptions, WorkloadRequest } from './define-workload.ts';
+export { defineWorkload, desiredChild, kindOfType, typeOfKind } from './define-workload.ts';
+export type { Difference } from './differences.ts';
+export { differences } from './differences.ts';
 export * from './embedded/index.ts';
 export type { EngineResult } from './engine.ts';
 export { WorkloadEngine } from './engine.ts';
-export { ChildrenError, isOptimisticLockError, TerminalError, terminalError } from './errors.ts';
+export {
+  ChildrenError,
+  DeadlineError,
+  isOptimisticLockError,
+  PendingError,
+  pendingError,
+  ReconcileError,
+  TerminalError,
+  terminalError,
+} from './errors.ts';
+export { registerAction } from './events.ts';
 export {
   allowEmptyAnnotation,
   childName,
@@ -33,8 +45,8 @@ export type { Plan, PlannedChild } from './plan.ts';
 export { plan } from './plan.ts';
 export type * from './port.ts';
 export type { ReadinessRule } from './readiness.ts';
-export { areReady, isReady, ReadinessRules, readiness } from './readiness.ts';
-export type { Execution, Outcome, Phase, PhaseOption } from './registry.ts';
+export { areReady, isReady, ReadinessRules, readiness, registerReadiness } from './readiness.ts';
+export type { Execution, Outcome, Pending, Phase, PhaseOption, Step } from './registry.ts';
 export { createRegistry, Registry, registerDefaultPhases, withCustomRequeueResult, withResourceOptions } from './registry.ts';
 export { StatusDraft } from './status-draft.ts';
 export type {
@@ -49,3 +61,5 @@ export type {
   Reconciler,
   ResourceOption,
 } from './types.ts';
+export { checkDependencyCycles, validateWorkload } from './validate.ts';
+export { saveStatus } from './write-ahead.ts';

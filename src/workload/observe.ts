@@ -5,14 +5,19 @@ import type { ChildObservation, ReconcileRequest, Reconciler } from './types.ts'
 
 /** Looks at a child, notes what was seen, and brings its inventory entry up to date. */
 export async function observe(reconciler: Reconciler, request: ReconcileRequest, child: Desired): Promise<ChildObservation> {
-  return note(reconciler, request, child, await reconciler.port.get(child.ref, { signal: request.signal }));
+  return note(reconciler, request, child, await reconciler.port.get(child.ref, request.call));
 }
 
-/** Notes what was seen of a child. */
-export function note(reconciler: Reconciler, request: ReconcileRequest, child: Desired, live: Live | undefined): ChildObservation {
-  const { status, reason, message, recheckAfterMs } = readiness(live);
-  const ready = status === 'Current';
-  const observation = { live, ready, failed: status === 'Failed', reason, message };
+/** Notes what was seen of a child, or what there is to say about it instead. */
+export function note(
+  reconciler: Reconciler,
+  request: ReconcileRequest,
+  child: Desired,
+  live: Live | undefined,
+  instead?: Pick<ChildObservation, 'ready' | 'reason' | 'message'>,
+): ChildObservation {
+  const { status, reason, message, recheckAfterMs } = readiness(live, reconciler.readiness);
+  const observation = { live, ready: status === 'Current', failed: status === 'Failed', reason, message, ...instead };
   request.seen.set(childKey(child.ref), observation);
   if (recheckAfterMs !== undefined) recheck(request, recheckAfterMs);
   updateResourceConditions(reconciler, request, child, observation);

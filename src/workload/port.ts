@@ -8,10 +8,11 @@ export interface StorePort {
   /** The name under which children are owned; absent where objects have no such field. */
   readonly owner?: string;
   workloads(kind: GroupKind, options: PortCall & { readonly namespace?: string }): Promise<readonly WorkloadKey[]>;
-  /** `minVersion`: the answer is at least as new as that version. `undefined` when it is not there. */
-  workload(key: WorkloadKey, options: PortCall & { readonly minVersion?: string }): Promise<WorkloadView | undefined>;
-  /** Cached, read-your-writes, frozen. */
+  /** `undefined` when it is not there. */
+  workload(key: WorkloadKey, options: PortCall): Promise<WorkloadView | undefined>;
+  /** Cached unless fresh, read-your-writes, frozen. */
   get(ref: ChildRef, options: PortCall): Promise<Live | undefined>;
+  /** Absent namespace: all of them. */
   list(
     kind: GroupKind,
     options: PortCall & { readonly namespace?: string; readonly labels?: Readonly<Record<string, string>> },
@@ -47,6 +48,8 @@ export interface StorePort {
 
 export interface PortCall {
   readonly signal: AbortSignal;
+  /** Past every cache: after a conflict, and before anything is removed for want of a parent. @default false */
+  readonly fresh?: boolean;
 }
 
 export interface PortCapabilities {
@@ -87,6 +90,8 @@ export interface Desired {
   /** A name for `dependsOn` and messages, unique in the workload. @default `<kind>/<name>` */
   readonly name?: string;
   readonly options?: ChildOptions;
+  /** Place in the order of deletion, highest first. Filled in by the engine. */
+  readonly order?: number;
 }
 
 export interface ChildOptions {
@@ -98,7 +103,7 @@ export interface ChildOptions {
   readonly onPrune?: 'delete' | 'orphan';
   /** @default 'delete' */
   readonly onDelete?: 'delete' | 'orphan';
-  /** Deletion goes from the highest order to the lowest. @default position in the desired list */
+  /** Deletion goes from the highest order to the lowest. @default the level of `dependsOn`, else the position in the desired list */
   readonly deletionOrder?: number;
 }
 
@@ -147,6 +152,8 @@ export interface WorkloadStatus {
   readonly children: readonly InventoryEntry[];
   /** Embedded: the workload's version that this was computed from. */
   readonly observedVersion?: string;
+  /** The workload goes and its children stay: its finalizer `orphan` was seen. */
+  readonly orphan?: boolean;
   /** Whatever else the workload's author keeps there. */
   readonly extra?: Readonly<Record<string, unknown>>;
 }

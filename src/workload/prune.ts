@@ -1,4 +1,8 @@
-import { allowEmptyAnnotation, bearsMark, childKey, isParent, readParent, refOf } from './identity.ts';
+import { isUnsupportedError } from '../resource/index.ts';
+import { asError, joinErrors } from './errors.ts';
+import { registerAction } from './events.ts';
+import { allowEmptyAnnotation, bearsMark, childKey, refOf } from './identity.ts';
+import { inPool } from './in-order.ts';
 import type { Desired, InventoryEntry, Live } from './port.ts';
 import type { PhaseAnswer, ReconcileRequest, Reconciler } from './types.ts';
 
@@ -7,23 +11,43 @@ export interface Removal {
   readonly left: readonly { readonly entry: InventoryEntry; readonly live: Live }[];
 }
 
+/** `orphanAll`: whatever the entry says, the children live on. */
+export type RemovalPolicy = 'onPrune' | 'onDelete' | 'orphanAll';
+
+/** The recorded children that are no longer desired. An entry whose object is a desired child now is an old name of it, no other child. */
+export function surplus(
+  entries: readonly InventoryEntry[],
+  wanted: ReadonlySet<string>,
+  uids: ReadonlySet<string>,
+): readonly InventoryEntry[] {
+  return entries.filter((entry) => !wanted.has(childKey(entry)) && !(entry.uid !== '' && uids.has(entry.uid)));
+}
+
+/** Whether all children would go although the workload stays, and nobody said that it is meant. */
+export function isPruneBlocked(
+  annotations: Readonly<Record<string, string>>,
+  desired: number,
+  left: readonly Pick<InventoryEntry, 'state'>[],
+): boolean {
+  return desired === 0 && left.some((entry) => entry.state === 'applied') && annotations[allowEmptyAnnotation] !== 'true';
+}
+
 /**
  * Removes children that are recorded and no longer desired, in reverse order, wave by wave. Losing all of them at once is
  * held back until the workload says that it is meant.
  */
 export async function pruneChildren(reconciler: Reconciler, request: ReconcileRequest, children: readonly Desired[]): Promise<PhaseAnswer> {
-  const { status } = request;
+  const { status, workload } = request;
   const wanted = new Set(children.map((child) => childKey(child.ref)));
-  const uids = new Set([...request.seen.values()].map((seen) => seen.live?.uid).filter((uid) => uid !== undefined && uid !== ''));
-  const surplus = status.children.filter((entry) => !wanted.has(childKey(entry)));
-  if (surplus.length === 0) return true;
-  // The same object under another name of its kind: the entry is an old name, not another child.
-  for (const entry of surplus) if (entry.uid !== '' && uids.has(entry.uid)) status.dropChild(entry);
-  const left = surplus.filter((entry) => status.child(entry) !== undefined);
+  const uids = new Set(children.map((child) => request.seen.get(childKey(child.ref))?.live?.uid ?? '').filter((uid) => uid !== ''));
+  const left = surplus(status.children, wanted, uids);
+  const kept = new Set(left.map(childKey));
+  for (const entry of status.children) if (!wanted.has(childKey(entry)) && !kept.has(childKey(entry))) status.dropChild(entry);
   if (left.length === 0) return true;
-  if (wanted.size === 0 && request.workload.annotations[allowEmptyAnnotation] !== 'true') {
+  if (isPruneBlocked(workload.annotations, wanted.size, left)) {
     const message = `no child is desired any more, but ${left.length} are recorded; if that is meant, set the annotation ${allowEmptyAnnotation}: "true"`;
-    reconciler.emit({ regarding: request.workload.key, type: 'Warning', reason: 'PruneBlocked', note: message });
+    if (status.written?.conditions.some(({ reason }) => reason === 'PruneBlocked') !== true)
+      registerAction(reconciler, request, 'PruneBlocked', undefined, message);
     return { proceed: false, reason: 'PruneBlocked', message };
   }
   const { left: remaining } = await removeChildren(reconciler, request, left, 'onPrune');
@@ -38,27 +62,31 @@ export function waitingText(remaining: Removal['left']): string {
     .join(', ')}`;
 }
 
-/** Takes the highest order that is still there, removes it, and goes on to the next when it is gone. */
+/**
+ * Takes the highest order that is still there, removes it, and goes on to the next when it is gone. One that cannot be
+ * removed does not keep the others of its order.
+ */
 export async function removeChildren(
   reconciler: Reconciler,
   request: ReconcileRequest,
   entries: readonly InventoryEntry[],
-  policy: 'onPrune' | 'onDelete',
+  policy: RemovalPolicy,
 ): Promise<Removal> {
   const orders = [...new Set(entries.map((entry) => entry.order))].sort((left, right) => right - left);
   for (const order of orders) {
+    const wave = entries.filter((candidate) => candidate.order === order);
+    const errors: Error[] = [];
     const left: { entry: InventoryEntry; live: Live }[] = [];
-    const errors: unknown[] = [];
-    for (const entry of entries.filter((candidate) => candidate.order === order)) {
+    await inPool(wave, async (entry) => {
       try {
         const live = await removeChild(reconciler, request, entry, policy);
         if (live !== undefined) left.push({ entry, live });
       } catch (error) {
-        request.signal.throwIfAborted();
-        errors.push(error);
+        errors.push(asError(error));
       }
-    }
-    if (errors.length > 0) throw errors[0];
+    });
+    request.signal.throwIfAborted();
+    if (errors.length > 0) throw joinErrors(errors);
     if (left.length > 0) return { left };
   }
   return { left: [] };
@@ -69,48 +97,57 @@ async function removeChild(
   reconciler: Reconciler,
   request: ReconcileRequest,
   entry: InventoryEntry,
-  policy: 'onPrune' | 'onDelete',
+  policy: RemovalPolicy,
 ): Promise<Live | undefined> {
-  const { port } = reconciler;
-  const { status, workload } = request;
-  const call = { signal: request.signal };
-  const ref = refOf(entry);
-  const live = await port.get(ref, call);
+  const { status } = request;
+  const live = await liveOf(reconciler, request, entry);
   if (live === undefined) {
     status.dropChild(entry);
+    if (entry.state === 'deleting') tellDeleted(reconciler, request, entry);
     return undefined;
   }
-  const parent = readParent(live);
-  const another = entry.uid !== '' && entry.uid !== live.uid;
   // The status can be edited by others, so the mark on the object itself decides too.
-  if (!isParent(parent, workload.key) || (another && !bearsMark(live, workload.key))) {
+  if (!bearsMark(live, request.workload.key)) {
     status.dropChild(entry);
-    if (!another) {
-      reconciler.emit({
-        regarding: workload.key,
-        related: ref,
-        type: 'Warning',
-        reason: 'PruneBlocked',
-        note: `${entry.kind}/${entry.name} no longer bears this workload's mark; it is left alone`,
-      });
+    if (entry.uid === '' || entry.uid === live.uid) {
+      const note = `${entry.kind}/${entry.name} does not bear this workload's mark; it is left alone`;
+      registerAction(reconciler, request, 'PruneBlocked', refOf(entry), note);
     }
     return undefined;
   }
-  if ((entry[policy] ?? 'delete') === 'orphan') {
-    await port.release(ref, live.uid, { ...call, owner: workload.key });
+  if (policy === 'orphanAll' || entry[policy] === 'orphan') {
+    await reconciler.port.release(live.ref, live.uid, { ...request.call, owner: request.workload.key });
     status.dropChild(entry);
     return undefined;
   }
-  const outcome = await port.remove(ref, live.uid, { ...call, propagation: 'Foreground' });
+  return removeLive(reconciler, request, entry, live);
+}
+
+/** A kind that is not served any more has no objects. */
+async function liveOf(reconciler: Reconciler, request: ReconcileRequest, entry: InventoryEntry): Promise<Live | undefined> {
+  try {
+    return await reconciler.port.get(refOf(entry), request.call);
+  } catch (error) {
+    if (isUnsupportedError(error)) return undefined;
+    throw error;
+  }
+}
+
+async function removeLive(reconciler: Reconciler, request: ReconcileRequest, entry: InventoryEntry, live: Live): Promise<Live | undefined> {
+  const { port } = reconciler;
+  const { status, call } = request;
+  const options = { ...call, propagation: 'Foreground' } as const;
+  let outcome = await port.remove(live.ref, live.uid, options);
+  let now: Live | undefined = live;
+  if (outcome === 'terminating') {
+    now = await port.get(live.ref, call);
+    // Marked, and nobody holds it: where removing takes two steps, this is the second.
+    if (now?.uid === live.uid && now.deleting && now.finalizers.length === 0) outcome = await port.remove(live.ref, live.uid, options);
+    else if (now === undefined || now.uid !== live.uid) outcome = 'gone';
+  }
   if (outcome === 'gone') {
     status.dropChild(entry);
-    reconciler.emit({
-      regarding: workload.key,
-      related: ref,
-      type: 'Normal',
-      reason: 'Deleted',
-      note: `deleted ${entry.kind}/${entry.name}`,
-    });
+    tellDeleted(reconciler, request, entry);
     return undefined;
   }
   if (entry.state !== 'deleting')
@@ -121,7 +158,11 @@ async function removeChild(
       ready: false,
       reason: 'Terminating',
       message: '',
-      lastTransitionTime: reconciler.timestamp(),
+      lastTransitionTime: entry.ready ? reconciler.timestamp() : entry.lastTransitionTime,
     });
-  return (await port.get(ref, call)) ?? live;
+  return now ?? live;
+}
+
+function tellDeleted(reconciler: Pick<Reconciler, 'emit'>, request: ReconcileRequest, entry: InventoryEntry): void {
+  registerAction(reconciler, request, 'Deleted', refOf(entry), `deleted ${entry.kind}/${entry.name}`);
 }

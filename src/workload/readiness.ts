@@ -8,7 +8,7 @@ export type ReadinessRule = (live: Live) => Readiness | undefined;
 export class ReadinessRules {
   readonly #rules = new Map<string, ReadinessRule>();
 
-  registerReadiness(kind: GroupKind, rule: ReadinessRule): void {
+  register(kind: GroupKind, rule: ReadinessRule): void {
     this.#rules.set(`${kind.group}/${kind.kind}`, rule);
   }
 
@@ -18,7 +18,7 @@ export class ReadinessRules {
 }
 
 const inProgress = (reason: string, message: string): Readiness => ({ status: 'InProgress', reason, message });
-const current: Readiness = { status: 'Current', reason: 'Current', message: '' };
+const current: Readiness = Object.freeze({ status: 'Current', reason: 'Current', message: '' });
 
 /** Whether a child is ready, and if not why. Never throws; an absent child is NotFound. */
 export function readiness(live: Live | undefined, rules?: ReadinessRules): Readiness {
@@ -29,13 +29,17 @@ export function readiness(live: Live | undefined, rules?: ReadinessRules): Readi
   if (live.generation !== undefined && typeof observed === 'number' && observed !== live.generation) {
     return inProgress('NotObserved', `generation ${live.generation} was not observed yet`);
   }
+  // On the embedded store a status names the version that it was computed from; an older one tells nothing of this one.
+  if (live.generation === undefined && typeof status.observedVersion === 'string' && status.observedVersion !== live.version) {
+    return inProgress('NotObserved', 'its controller has not seen the present version yet');
+  }
   const conditions = Array.isArray(status.conditions) ? (status.conditions as readonly Condition[]) : [];
   for (const condition of conditions) {
     if (condition.type === 'Reconciling' && condition.status === 'True') return inProgress(condition.reason, condition.message);
     if (condition.type === 'Stalled' && condition.status === 'True')
       return { status: 'Failed', reason: condition.reason, message: condition.message };
   }
-  const ruled = rules?.find(live.ref)?.(live) ?? live.ready;
+  const ruled = byRule(live, rules) ?? live.ready;
   if (ruled !== undefined) return ruled;
   const ready = conditions.find((condition) => condition.type === 'Ready');
   if (ready === undefined) return current;
@@ -45,10 +49,24 @@ export function readiness(live: Live | undefined, rules?: ReadinessRules): Readi
   return ready.status === 'True' ? current : inProgress(ready.reason, ready.message);
 }
 
+/** A rule that throws fails the one child, with what it said. */
+function byRule(live: Live, rules: ReadinessRules | undefined): Readiness | undefined {
+  try {
+    return rules?.find(live.ref)?.(live);
+  } catch (error) {
+    return { status: 'Failed', reason: 'RuleFailed', message: error instanceof Error ? error.message : String(error) };
+  }
+}
+
 export function isReady(live: Live | undefined, rules?: ReadinessRules): boolean {
   return readiness(live, rules).status === 'Current';
 }
 
 export function areReady(lives: readonly (Live | undefined)[], rules?: ReadinessRules): boolean {
   return lives.every((live) => isReady(live, rules));
+}
+
+/** Adds a rule for one kind of child; it is asked after deletion, generation, Reconciling and Stalled. */
+export function registerReadiness(registry: { readonly readiness: ReadinessRules }, kind: GroupKind, rule: ReadinessRule): void {
+  registry.readiness.register(kind, rule);
 }

@@ -1,6 +1,7 @@
 import { invalid } from '../resource/index.ts';
-import { removeCondition, setCondition } from './conditions.ts';
-import { asError, isOptimisticLockError, isTerminalError, isTransientError } from './errors.ts';
+import { removeCondition } from './conditions.ts';
+import { asError, classify, PendingError } from './errors.ts';
+import { recordOutcomes, reservedConditions } from './outcomes.ts';
 import {
   checkReadyPhase,
   completePhase,
@@ -9,18 +10,17 @@ import {
   deletionCompletePhase,
   dependencyPhase,
 } from './phases/index.ts';
+import { ReadinessRules } from './readiness.ts';
 import type { HandlerFunc, LifecycleEvent, PhaseAnswer, PhaseResult, ReconcileRequest, Reconciler, ResourceOption } from './types.ts';
 
 const events: readonly LifecycleEvent[] = ['create', 'update', 'delete'];
-/** Conditions of the engine itself. */
-export const reservedConditions: readonly string[] = ['Ready', 'Reconciling', 'Stalled', 'Paused'];
 
 /** One named step of a lifecycle event. */
 export interface Phase {
   readonly name: string;
   readonly handler: HandlerFunc;
   readonly resourceOptions: readonly ResourceOption[];
-  /** What to do when it does not let the next one go on: its custom result, or `undefined` for the pending back-off. */
+  /** What to do when it does not let the next one go on: its custom result, else the pending back-off. */
   requeue(): PhaseResult | { readonly custom: PhaseResult };
   /** The result when nothing has to be looked at again. */
   defaultReconcileResult(): PhaseResult;
@@ -33,7 +33,7 @@ interface PhaseOptions {
   readonly resourceOptions: ResourceOption[];
 }
 
-/** What a phase that does not proceed asks for. `undefined` waits for an event. */
+/** What a phase that does not proceed asks for. `undefined`, or no time at all, waits for an event. */
 export function withCustomRequeueResult(result: PhaseResult): PhaseOption {
   return (options) => {
     options.requeue = { result };
@@ -45,27 +45,39 @@ export function withResourceOptions(...resourceOptions: readonly ResourceOption[
   return (options) => void options.resourceOptions.push(...resourceOptions);
 }
 
-/** Why execution stopped, or that it did not. */
-export type Outcome =
+/** Not yet: why, and when to look again if the phase says so itself. */
+export interface Pending {
+  readonly phase: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly custom?: { readonly result: PhaseResult };
+}
+
+type Stopped =
   | { readonly kind: 'completed' }
-  | {
-      readonly kind: 'pending';
-      readonly phase: string;
-      readonly reason: string;
-      readonly message: string;
-      readonly custom?: { readonly result: PhaseResult };
-    }
+  | ({ readonly kind: 'pending' } & Pending)
   | { readonly kind: 'failed' | 'terminal' | 'conflict' | 'transient'; readonly phase: string; readonly error: Error };
 
+/** What became of one phase. `unready` went on, but the workload is not ready. */
+export type Step = Stopped | ({ readonly kind: 'unready' } & Pending);
+
+/** Why execution stopped, or that it did not. */
+export type Outcome = Stopped;
+
 export interface Execution {
+  /** Every phase went on, and none found the workload unready. */
   readonly completed: boolean;
   readonly result: PhaseResult;
   readonly outcome: Outcome;
+  /** One for each phase that was reached. */
+  readonly steps: readonly Step[];
 }
 
 /** The ordered phases of the three lifecycle events. */
 export class Registry {
   readonly #phases = new Map<LifecycleEvent, Phase[]>(events.map((event) => [event, []]));
+  /** Rules of readiness for kinds of children. */
+  readonly readiness = new ReadinessRules();
 
   /** Invalid for an unknown event, a name used twice for one event, or a reserved name. */
   register(name: string, handler: HandlerFunc, event: LifecycleEvent, ...options: readonly PhaseOption[]): this {
@@ -85,7 +97,7 @@ export class Registry {
       name,
       handler,
       resourceOptions: Object.freeze([...collected.resourceOptions]),
-      requeue: () => (requeue === undefined ? undefined : { custom: requeue.result }),
+      requeue: () => (requeue === undefined ? 'backoff' : { custom: requeue.result }),
       defaultReconcileResult: () => undefined,
     });
     return this;
@@ -98,19 +110,30 @@ export class Registry {
   /** Runs the phases of an event in order until one does not proceed; records each outcome as a condition. */
   async execute(reconciler: Reconciler, request: ReconcileRequest, event: LifecycleEvent): Promise<Execution> {
     const phases = this.phases(event);
-    let outcome: Outcome = { kind: 'completed' };
-    let reached = 0;
+    const steps: Step[] = [];
     for (const phase of phases) {
-      outcome = await runPhase(phase, reconciler, request);
-      reached++;
-      if (outcome.kind !== 'completed') break;
+      const step = await runPhase(phase, reconciler, request);
+      steps.push(step);
+      if (step.kind !== 'completed' && step.kind !== 'unready') break;
     }
-    recordOutcomes(request, reconciler.timestamp(), phases, reached, outcome);
-    return { completed: outcome.kind === 'completed', result: resultOf(outcome, request), outcome };
+    const outcome = outcomeOf(steps);
+    // Conflicts and the first transient errors say nothing about the workload; the engine decides when they do.
+    if (outcome.kind !== 'conflict' && outcome.kind !== 'transient')
+      recordOutcomes(
+        request,
+        reconciler.timestamp(),
+        phases.map(({ name }) => name),
+        steps,
+        outcome,
+      );
+    else removeCondition(request.status.conditions, 'Paused');
+    return { completed: outcome.kind === 'completed', result: resultOf(outcome, request), outcome, steps };
   }
 
-  /** Runs the phases of the request's own event: what a controller calls. */
+  /** Runs the phases of the request's own event: what a controller calls. A workload that goes without our finalizer is left alone. */
   async handleExecution(reconciler: Reconciler, request: ReconcileRequest): Promise<PhaseResult> {
+    const { deleting, finalizers } = request.workload;
+    if (deleting && !finalizers.includes(reconciler.finalizer)) return undefined;
     return (await this.execute(reconciler, request, request.event)).result;
   }
 }
@@ -133,23 +156,47 @@ export function registerDefaultPhases(registry: Registry, options: { readonly cr
   return registry;
 }
 
-async function runPhase(phase: Phase, reconciler: Reconciler, request: ReconcileRequest): Promise<Outcome> {
+/** Whether a registry has delete phases of its author's own. */
+export function hasOwnDeletePhases(registry: Registry): boolean {
+  const builtIn: readonly HandlerFunc[] = [deleteResourcesPhase, deletionCompletePhase];
+  return registry.phases('delete').some((phase) => !builtIn.includes(phase.handler));
+}
+
+async function runPhase(phase: Phase, reconciler: Reconciler, request: ReconcileRequest): Promise<Step> {
+  const requeue = phase.requeue();
+  const customOf = (own: number | undefined): Pick<Pending, 'custom'> => {
+    if (own !== undefined) return { custom: { result: { requeueAfterMs: own } } };
+    return typeof requeue === 'object' && 'custom' in requeue ? { custom: { result: requeue.custom } } : {};
+  };
   let answer: PhaseAnswer;
   try {
     request.signal.throwIfAborted();
     answer = await phase.handler(reconciler, request, phase.resourceOptions);
   } catch (error) {
-    const failure = asError(error);
-    if (isTerminalError(error)) return { kind: 'terminal', phase: phase.name, error: failure };
-    if (isOptimisticLockError(error)) return { kind: 'conflict', phase: phase.name, error: failure };
-    return { kind: isTransientError(error) ? 'transient' : 'failed', phase: phase.name, error: failure };
+    if (error instanceof PendingError) {
+      const { reason, message, requeueAfterMs } = error;
+      return { kind: 'pending', phase: phase.name, reason, message, ...customOf(requeueAfterMs) };
+    }
+    return { kind: classify(error), phase: phase.name, error: asError(error) };
   }
-  const { proceed, reason, message, requeueAfterMs } = typeof answer === 'boolean' ? { proceed: answer } : answer;
-  if (proceed) return { kind: 'completed' };
-  const own = requeueAfterMs === undefined ? undefined : { result: { requeueAfterMs } };
-  const requeue = phase.requeue();
-  const custom = own ?? (typeof requeue === 'object' && 'custom' in requeue ? { result: requeue.custom } : undefined);
-  return { kind: 'pending', phase: phase.name, reason: reason ?? 'Pending', message: message ?? '', ...(custom && { custom }) };
+  const {
+    proceed,
+    ready = true,
+    reason = 'Pending',
+    message = '',
+    requeueAfterMs,
+  } = typeof answer === 'boolean' ? { proceed: answer } : answer;
+  if (proceed && ready) return { kind: 'completed' };
+  const pending = { phase: phase.name, reason, message, ...customOf(requeueAfterMs) };
+  return proceed ? { kind: 'unready', ...pending } : { kind: 'pending', ...pending };
+}
+
+/** What stopped, else what was found unready first. */
+function outcomeOf(steps: readonly Step[]): Outcome {
+  const last = steps.at(-1);
+  if (last !== undefined && last.kind !== 'completed' && last.kind !== 'unready') return last;
+  const unready = steps.find((step) => step.kind === 'unready');
+  return unready === undefined ? { kind: 'completed' } : { ...unready, kind: 'pending' };
 }
 
 function resultOf(outcome: Outcome, request: ReconcileRequest): PhaseResult {
@@ -163,54 +210,4 @@ function resultOf(outcome: Outcome, request: ReconcileRequest): PhaseResult {
     default:
       return 'backoff';
   }
-}
-
-/** Writes each phase's outcome as a condition, and Ready, Reconciling and Stalled from all of them. */
-function recordOutcomes(request: ReconcileRequest, timestamp: string, phases: readonly Phase[], reached: number, outcome: Outcome): void {
-  const { status } = request;
-  // Conflicts and the first transient errors say nothing about the workload; the engine decides when they do.
-  if (outcome.kind === 'conflict' || outcome.kind === 'transient') return;
-  const { conditions } = status;
-  const set = (type: string, value: 'True' | 'False' | 'Unknown', reason: string, message: string): void =>
-    setCondition(conditions, { type, status: value, reason, message, observedGeneration: request.workload.generation }, timestamp);
-  for (const condition of [...conditions]) {
-    if (!reservedConditions.includes(condition.type) && !phases.some((phase) => phase.name === condition.type))
-      removeCondition(conditions, condition.type);
-  }
-  phases.forEach((phase, index) => {
-    if (index >= reached) set(phase.name, 'Unknown', 'NotReached', '');
-    else if (index < reached - 1 || outcome.kind === 'completed') set(phase.name, 'True', 'Complete', '');
-    else if (outcome.kind === 'pending') set(phase.name, 'False', outcome.reason, outcome.message);
-    else set(phase.name, 'False', 'Failed', outcome.error.message);
-  });
-  removeCondition(conditions, 'Paused');
-  recordReady(conditions, set, outcome);
-}
-
-function recordReady(
-  conditions: Parameters<typeof removeCondition>[0],
-  set: (type: string, value: 'True' | 'False', reason: string, message: string) => void,
-  outcome: Outcome,
-): void {
-  if (outcome.kind === 'completed') {
-    set('Ready', 'True', 'Ready', '');
-    removeCondition(conditions, 'Reconciling');
-    removeCondition(conditions, 'Stalled');
-  } else if (outcome.kind === 'terminal') {
-    const reason = isTerminalError(outcome.error) && 'reason' in outcome.error ? String(outcome.error.reason) : 'Failed';
-    set('Ready', 'False', reason, outcome.error.message);
-    set('Stalled', 'True', reason, outcome.error.message);
-    removeCondition(conditions, 'Reconciling');
-  } else {
-    const { reason, message } = outcome.kind === 'pending' ? outcome : { reason: 'Failed', message: outcome.error.message };
-    set('Ready', 'False', reason, message);
-    set('Reconciling', 'True', reason, message);
-    removeCondition(conditions, 'Stalled');
-  }
-}
-
-/** Records an error that had been left out of the conditions, once it has come often enough in a row. */
-export function recordFailure(request: ReconcileRequest, timestamp: string, phases: readonly Phase[], phase: string, error: Error): void {
-  const reached = phases.findIndex((candidate) => candidate.name === phase) + 1;
-  recordOutcomes(request, timestamp, phases, reached, { kind: 'failed', phase, error });
 }

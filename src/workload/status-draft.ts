@@ -10,6 +10,8 @@ export class StatusDraft {
   observedVersion: string;
   conditions: Condition[];
   extra: Record<string, unknown>;
+  /** The workload goes and its children stay; once asked for, it is not forgotten. */
+  orphan: boolean;
   readonly #children: Map<string, InventoryEntry>;
   #written: WorkloadStatus | undefined;
 
@@ -18,6 +20,7 @@ export class StatusDraft {
     this.observedGeneration = generation;
     this.conditions = [...(status?.conditions ?? [])];
     this.extra = { ...status?.extra };
+    this.orphan = status?.orphan ?? false;
     this.#children = new Map((status?.children ?? []).map((entry) => [childKey(entry), entry]));
     this.#written = status;
     this.observedVersion = observedVersion;
@@ -51,21 +54,32 @@ export class StatusDraft {
       observedGeneration: this.observedGeneration,
       observedVersion: this.observedVersion,
       conditions: [...this.conditions],
-      children: [...this.#children.values()].sort((left, right) => left.order - right.order),
+      children: [...this.#children.values()].sort(byOrder),
       ...(Object.keys(this.extra).length > 0 && { extra: { ...this.extra } }),
+      ...(this.orphan && { orphan: true }),
     };
+  }
+
+  /** Nothing was computed from the present version: what the status says is still about the one before. */
+  keepObserved(): void {
+    this.observedGeneration = this.#written?.observedGeneration ?? 0;
+    this.observedVersion = this.#written?.observedVersion ?? '';
   }
 
   /** The status that the store holds, with the present inventory: what a write before the first effect says. */
   writeAhead(): WorkloadStatus {
-    const { children, extra } = this.snapshot();
+    const { children, extra, orphan } = this.snapshot();
     const before = this.#written ?? { created: false, observedGeneration: 0, conditions: [] };
-    return { ...before, children, ...(extra !== undefined && { extra }) };
+    return { ...before, children, ...(extra !== undefined && { extra }), ...(orphan && { orphan }) };
   }
 
   markWritten(status: WorkloadStatus): void {
     this.#written = status;
   }
+}
+
+function byOrder(left: InventoryEntry, right: InventoryEntry): number {
+  return left.order - right.order || (childKey(left) < childKey(right) ? -1 : 1);
 }
 
 /** Whether two statuses say the same. */

@@ -35,8 +35,8 @@ export function generationDigest(workload: Resource): string {
   return digest([digest(workload.spec), workload.metadata.phase]);
 }
 
-export function readCompanion(companion: Resource | undefined, workloadUid: string): CompanionSpec | undefined {
-  const spec = companion?.spec as CompanionSpec | undefined;
-  // A companion of an earlier incarnation tells nothing about this one.
-  return spec?.workloadUid === workloadUid ? spec : undefined;
+/** The spec of a companion; `undefined` when there is none, or when what is there has not its form. */
+export function readCompanion(companion: Resource | undefined): CompanionSpec | undefined {
+  const spec = companion?.spec as Partial<CompanionSpec> | undefined;
+  return spec !== undefined && Array.isArray(spec.children) && Array.isArray(spec.conditions) ? (spec as CompanionSpec) : undefined;
 }

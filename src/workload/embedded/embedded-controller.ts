@@ -7,18 +7,24 @@ import type { WorkloadDefinition } from '../define-workload.ts';
 import { kindOfType, typeOfKind } from '../define-workload.ts';
 import type { EngineResult } from '../engine.ts';
 import { WorkloadEngine } from '../engine.ts';
-import { bearsMark, isParent, parentId, parentIdLabel, readParent } from '../identity.ts';
+import { readParent } from '../identity.ts';
 import type { StorePort, WorkloadEvent, WorkloadKey } from '../port.ts';
 import { embeddedPort, pointerKey } from './embedded-port.ts';
+import { EventLog, eventDefinition } from './event-log.ts';
+import { removeOrphans } from './orphans.ts';
 
 export interface EmbeddedControllerOptions {
   readonly environment: Environment;
   /** The controller's name, and so the owner of all children. @default `<Kind>-reconciler` */
   readonly name?: string;
-  /** Namespaces that are watched. @default the definition's default namespace */
+  /** Namespaces whose workloads are kept. @default the definition's default namespace */
   readonly namespaces?: readonly string[];
+  /** Where children, dependencies and collections are watched, beside `namespaces`. @default none */
+  readonly childNamespaces?: readonly string[];
   /** @default 1 */
   readonly concurrency?: number;
+  /** How many `Events` resources are kept in each namespace; 0: events go to the log only. @default 500 */
+  readonly eventLimit?: number;
   /** Told of what happened, beside the log. */
   readonly onEvent?: (event: WorkloadEvent) => void;
 }
@@ -33,12 +39,16 @@ export function embeddedWorkloadController<Spec, Input_>(
   definition: WorkloadDefinition<Spec, Input_>,
   options: EmbeddedControllerOptions,
 ): QueueController {
-  const { environment } = options;
+  const { environment, eventLimit = 500, childNamespaces = [] } = options;
   const engine = new WorkloadEngine(definition, environment);
   const name = options.name ?? `${definition.kind.kind}-reconciler`;
   const namespaces = options.namespaces ?? [definition.definition.defaultNamespace];
-  const registry = new DefinitionRegistry([...definition.children, ...(definition.dependencyKinds ?? [])]);
+  const watched = [...new Set([...namespaces, ...childNamespaces])];
+  /** What wakes all workloads when it changes. */
+  const shared = [...(definition.dependencyKinds ?? []), ...(definition.collection ? [definition.collection.definition] : [])];
+  const registry = new DefinitionRegistry([...definition.children, ...shared]);
   const ownVersions = new Map<string, string>();
+  const eventLog = eventLimit > 0 ? new EventLog(environment, eventLimit) : undefined;
   /** How long the last reconcile of each workload took, milliseconds, on the monotonic clock. */
   const durations = new Map<string, number>();
   const workloadType = definition.definition.type;
@@ -46,7 +56,8 @@ export function embeddedWorkloadController<Spec, Input_>(
   const companionTypes = new Map(
     [...registry].filter((child) => child.statusType !== undefined).map((child) => [child.statusType as string, child.type]),
   );
-  const dependencyTypes = new Set((definition.dependencyKinds ?? []).map((kind) => kind.type));
+  const sharedTypes = new Set(shared.map((kind) => kind.type));
+  const childKinds = [...childTypes].map(kindOfType);
 
   const portFor = (context: ControllerContext): StorePort =>
     embeddedPort({
@@ -54,10 +65,12 @@ export function embeddedWorkloadController<Spec, Input_>(
       statusType: definition.statusType,
       registry,
       ownVersions,
+      namespacesOf: (kind) => (typeOfKind(kind) === workloadType || typeOfKind(kind) === definition.statusType ? namespaces : watched),
       emit: (event) => {
         context.log.log(event.type === 'Warning' ? 'warn' : 'info', `${event.reason}: ${event.note}`, {
           workload: `${event.regarding.namespace}/${event.regarding.name}`,
         });
+        eventLog?.add(event);
         options.onEvent?.(event);
       },
     });
@@ -67,23 +80,36 @@ export function embeddedWorkloadController<Spec, Input_>(
   return {
     name,
     concurrency: options.concurrency ?? 1,
-    inputs: inputsOf(namespaces, workloadType, definition.statusType, [...childTypes, ...companionTypes.keys(), ...dependencyTypes]),
+    inputs: [
+      ...namespaces.map((namespace): Input => ({ namespace, type: workloadType, kind: 'primary' })),
+      ...inputsOf(namespaces, [definition.statusType]),
+      ...inputsOf(
+        watched,
+        [...childTypes, ...companionTypes.keys(), ...sharedTypes].filter((type) => type !== definition.statusType),
+      ),
+    ],
     outputs: [
       ...[...childTypes].map((type) => ({ type, kind: 'shared' as const })),
       { type: definition.statusType, kind: 'exclusive' as const },
+      ...(eventLog === undefined ? [] : [{ type: eventDefinition.type, kind: 'shared' as const }]),
     ],
 
     async reconcile(context, { pointer }) {
       const key = keyOf(pointer);
       const port = portFor(context);
       const started = environment.elapsed();
-      const result = await engine.reconcile(key, port, context.log, context.signal);
-      durations.set(pointerKey(pointer), environment.elapsed() - started);
-      if (result.kind === 'none' && !(await exists(context, pointer))) {
-        durations.delete(pointerKey(pointer));
-        await cleanUp(context, port, key, [...childTypes], definition.statusType);
+      try {
+        const result = await engine.reconcile(key, port, context.log, context.signal);
+        if (result.kind === 'none' && (await port.workload(key, { signal: context.signal })) === undefined) {
+          durations.delete(pointerKey(pointer));
+          const { namespace, id } = pointer;
+          await removeOrphans(context, port, key, childKinds, { namespace, type: definition.statusType, id });
+        } else durations.set(pointerKey(pointer), environment.elapsed() - started);
+        return answer(result);
+      } finally {
+        // Nothing that must be right waits here: what happened is on record in the status; this only tells it.
+        if (!context.signal.aborted) await eventLog?.flush(context, context.log);
       }
-      return answer(result);
     },
 
     async mapInput(context, input) {
@@ -103,22 +129,26 @@ export function embeddedWorkloadController<Spec, Input_>(
     if (type === definition.statusType) return [{ namespace, type: workloadType, id }];
     const parents: Pointer[] = [];
     if (childTypes.has(type)) parents.push(...parentOf(metadata.annotations));
-    const childType = companionTypes.get(type);
-    const changed = childType === undefined ? undefined : { namespace, type: childType, id };
-    if (changed !== undefined && childTypes.has(changed.type)) {
-      try {
-        parents.push(...parentOf((await context.get(changed)).metadata.annotations));
-      } catch (error) {
-        if (!isNotFoundError(error)) throw error;
-      }
-    }
-    if (dependencyTypes.has(type) || (changed !== undefined && dependencyTypes.has(changed.type))) {
-      for (const watched of namespaces) {
-        const { items } = await context.list({ namespace: watched, type: workloadType });
-        parents.push(...items.map(pointerOf));
-      }
-    }
+    const resourceType = companionTypes.get(type);
+    if (resourceType !== undefined && childTypes.has(resourceType))
+      parents.push(...(await parentOfCompanion(context, metadata, resourceType)));
+    if (sharedTypes.has(type) || (resourceType !== undefined && sharedTypes.has(resourceType))) parents.push(...(await all(context)));
     return parents;
+  }
+
+  /** The companion of a child bears no mark; its child does. */
+  async function parentOfCompanion(context: ControllerContext, { namespace, id }: Pointer, type: string): Promise<readonly Pointer[]> {
+    try {
+      return parentOf((await context.get({ namespace, type, id })).metadata.annotations);
+    } catch (error) {
+      if (isNotFoundError(error)) return [];
+      throw error;
+    }
+  }
+
+  async function all(context: ControllerContext): Promise<readonly Pointer[]> {
+    const lists = await Promise.all(namespaces.map((namespace) => context.list({ namespace, type: workloadType })));
+    return lists.flatMap(({ items }) => items.map(pointerOf));
   }
 
   function parentOf(annotations: Readonly<Record<string, string>>): readonly Pointer[] {
@@ -128,55 +158,14 @@ export function embeddedWorkloadController<Spec, Input_>(
   }
 }
 
-function inputsOf(namespaces: readonly string[], workloadType: string, statusType: string, mapped: readonly string[]): readonly Input[] {
-  return namespaces.flatMap((namespace): Input[] => [
-    { namespace, type: workloadType, kind: 'primary' },
-    ...[...new Set([statusType, ...mapped])].map((type): Input => ({ namespace, type, kind: 'mapped' })),
-  ]);
+function inputsOf(namespaces: readonly string[], types: readonly string[]): readonly Input[] {
+  return namespaces.flatMap((namespace) => [...new Set(types)].map((type): Input => ({ namespace, type, kind: 'mapped' })));
 }
 
 /** The runtime's words for what the engine asks. A quiet failure backs off without being logged as one. */
 function answer(result: EngineResult): { readonly requeueAfterMs: number } | undefined {
   if (result.kind === 'requeue') return { requeueAfterMs: result.afterMs };
   if (result.kind === 'none') return undefined;
-  if (result.quiet) throw requeueError(50);
-  throw result.error;
-}
-
-async function exists(context: ControllerContext, pointer: Pointer): Promise<boolean> {
-  try {
-    await context.get(pointer);
-    return true;
-  } catch (error) {
-    if (isNotFoundError(error)) return false;
-    throw error;
-  }
-}
-
-/** A child or companion whose workload is gone: a create can land after the teardown. Removed by uid, one step at a time. */
-async function cleanUp(
-  context: ControllerContext,
-  port: StorePort,
-  key: WorkloadKey,
-  childTypes: readonly string[],
-  statusType: string,
-): Promise<void> {
-  const call = { signal: context.signal };
-  for (const type of childTypes) {
-    for (const live of await port.list(kindOfType(type), {
-      ...call,
-      namespace: key.namespace,
-      labels: { [parentIdLabel]: parentId(key) },
-    })) {
-      if (bearsMark(live, key) && isParent(readParent(live), key))
-        await port.remove(live.ref, live.uid, { ...call, propagation: 'Foreground' });
-    }
-  }
-  const companion = { namespace: key.namespace, type: statusType, id: key.name };
-  try {
-    const { metadata } = await context.get(companion);
-    await context.destroy(companion, { owner: metadata.owner, uid: metadata.uid });
-  } catch (error) {
-    if (!isNotFoundError(error)) throw error;
-  }
+  if (result.afterMs === undefined) throw result.error;
+  throw result.quiet ? requeueError(result.afterMs) : requeueError(result.afterMs, result.error);
 }

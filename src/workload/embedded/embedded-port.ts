@@ -1,12 +1,12 @@
-import type { DefinitionRegistry, Pointer, Resource } from '../../resource/index.ts';
+import type { DefinitionRegistry, Pointer, Resource, ResourceInput } from '../../resource/index.ts';
 import { freezeSpec, isNotFoundError, pointerOf, SteadystateError, sameValue } from '../../resource/index.ts';
 import type { ControllerContext } from '../../runtime/index.ts';
-import { ownerConflict } from '../../state/index.ts';
-import { kindOfType, typeOfKind } from '../define-workload.ts';
+import { incarnationConflict, ownerConflict } from '../../state/index.ts';
+import { typeOfKind } from '../define-workload.ts';
 import { bearsMark, parentAnnotation, parentIdLabel } from '../identity.ts';
-import type { ChildRef, Desired, Live, StorePort, WorkloadEvent, WorkloadKey, WorkloadStatus, WorkloadView } from '../port.ts';
-import type { CompanionSpec } from './companion.ts';
-import { generationDigest, readCompanion } from './companion.ts';
+import type { ChildRef, Desired, GroupKind, Live, PortCall, StorePort, WorkloadEvent } from '../port.ts';
+import type { Handle } from './embedded-views.ts';
+import { companionSpec, describe, viewOf } from './embedded-views.ts';
 import { resourceReadiness } from './readiness.ts';
 
 export interface EmbeddedPortOptions {
@@ -14,25 +14,22 @@ export interface EmbeddedPortOptions {
   readonly context: ControllerContext;
   /** The type of the workload's companion. */
   readonly statusType: string;
-  /** Definitions of children and dependencies: for readiness. */
+  /** Definitions of children, dependencies and the collection: for readiness. */
   readonly registry: DefinitionRegistry;
   /** The versions that this controller wrote last, by pointer: events of its own writes need no reconcile. */
   readonly ownVersions: Map<string, string>;
+  /** Where the objects of a kind can be. @default the namespace `default` */
+  readonly namespacesOf?: (kind: GroupKind) => readonly string[];
   readonly emit: (event: WorkloadEvent) => void;
-}
-
-interface Handle {
-  readonly workload: Resource;
-  readonly companion: Resource | undefined;
 }
 
 /** The engine's port on the embedded store, within one controller's view. */
 export function embeddedPort(options: EmbeddedPortOptions): StorePort {
-  const { context, registry, ownVersions } = options;
+  const { context, registry, ownVersions, statusType, namespacesOf = () => ['default'] } = options;
 
-  const find = async (pointer: Pointer): Promise<Resource | undefined> => {
+  const find = async (pointer: Pointer, call?: PortCall): Promise<Resource | undefined> => {
     try {
-      return await context.get(pointer);
+      return await (call?.fresh === true ? (context.uncached ?? context) : context).get(pointer);
     } catch (error) {
       if (isNotFoundError(error)) return undefined;
       throw error;
@@ -44,9 +41,10 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
   };
   const companionOf = (type: string, pointer: Pointer): Pointer => ({ namespace: pointer.namespace, type, id: pointer.id });
 
-  const toLive = async (resource: Resource): Promise<Live> => {
+  const toLive = async (resource: Resource, call?: PortCall): Promise<Live> => {
     const definition = registry.get(resource.metadata.type);
-    const companion = definition?.statusType === undefined ? undefined : await find(companionOf(definition.statusType, resource.metadata));
+    const companion =
+      definition?.statusType === undefined ? undefined : await find(companionOf(definition.statusType, resource.metadata), call);
     return describe(resource, companion, resourceReadiness(definition, resource, companion));
   };
   /** The child as it is, if it is still this incarnation. */
@@ -54,63 +52,59 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
     const found = await find(toPointer(ref));
     return found?.metadata.uid === uid ? found : undefined;
   };
+  /** The version as precondition, so that no other incarnation is hit. */
+  const updateExactly = (resource: Resource, change: Partial<ResourceInput['metadata']>): Promise<Resource> => {
+    const { namespace, type, id, version, phase, owner, finalizers, labels, annotations } = resource.metadata;
+    const metadata = { namespace, type, id, version, phase, finalizers, labels, annotations, ...change };
+    return context.update({ metadata, spec: resource.spec }, { owner, expectedPhase: phase });
+  };
 
   return {
-    caps: { garbageCollector: false, ownerReferences: false, namespaces: false, events: false },
+    caps: { garbageCollector: false, ownerReferences: false, namespaces: false, events: true },
     owner: context.name,
 
-    async workloads(kind, { namespace = 'default' }) {
-      const { items } = await context.list({ namespace, type: typeOfKind(kind) });
-      return items.map((item) => ({ ...kind, namespace, name: item.metadata.id }));
-    },
-    async workload(key) {
-      const pointer = { namespace: key.namespace, type: typeOfKind(key), id: key.name };
-      const workload = await find(pointer);
-      if (workload === undefined) return undefined;
-      return viewOf(key, { workload, companion: await find(companionOf(options.statusType, pointer)) });
-    },
-    async get(ref) {
-      const found = await find(toPointer(ref));
-      return found === undefined ? undefined : toLive(found);
-    },
-    async list(kind, { namespace, labels }) {
-      const type = typeOfKind(kind);
-      const terms = Object.entries(labels ?? {}).map(([key, value]) => ({ key, op: 'equal' as const, values: [value] }));
-      const { items } = await context.list(
-        { namespace: namespace ?? 'default', type },
-        terms.length === 0 ? {} : { labelQueries: [{ terms }] },
+    async workloads(kind, { namespace }) {
+      const lists = (namespace === undefined ? namespacesOf(kind) : [namespace]).map((place) =>
+        context.list({ namespace: place, type: typeOfKind(kind) }),
       );
-      return Promise.all(items.map(toLive));
+      const items = (await Promise.all(lists)).flatMap((list) => list.items);
+      return items.map(({ metadata }) => ({ ...kind, namespace: metadata.namespace, name: metadata.id }));
+    },
+    async workload(key, call) {
+      const pointer = { namespace: key.namespace, type: typeOfKind(key), id: key.name };
+      const workload = await find(pointer, call);
+      if (workload === undefined) return undefined;
+      return viewOf(key, { workload, companion: await find(companionOf(statusType, pointer), call) });
+    },
+    async get(ref, call) {
+      const found = await find(toPointer(ref), call);
+      return found === undefined ? undefined : toLive(found, call);
+    },
+    async list(kind, { namespace, labels, ...call }) {
+      const reader = call.fresh === true ? (context.uncached ?? context) : context;
+      const terms = Object.entries(labels ?? {}).map(([key, value]) => ({ key, op: 'equal' as const, values: [value] }));
+      const query = terms.length === 0 ? {} : { labelQueries: [{ terms }] };
+      const places = namespace === undefined ? namespacesOf(kind) : [namespace];
+      const lists = await Promise.all(places.map((place) => reader.list({ namespace: place, type: typeOfKind(kind) }, query)));
+      return Promise.all(lists.flatMap(({ items }) => items.map((item) => toLive(item, call))));
     },
     diff: (desired, live) => (isAsDesired(desired, live) ? 'same' : 'differs'),
 
     async apply(desired, { live, signal }) {
       signal.throwIfAborted();
       const pointer = toPointer(desired.ref);
-      const body = freezeSpec(desired.body, pointer);
+      const { labels, annotations } = desired;
+      const spec = freezeSpec(desired.body, pointer);
       if (live === undefined) {
-        const created = await context.create({
-          metadata: { ...pointer, labels: desired.labels, annotations: desired.annotations },
-          spec: body,
-        });
+        const created = await context.create({ metadata: { ...pointer, labels, annotations }, spec });
         return { outcome: 'created', live: await toLive(wrote(created)) };
       }
       if (live.owner !== '' && live.owner !== context.name) throw ownerConflict(pointer, context.name, live.owner);
-      const updated = await context.update(
-        {
-          metadata: {
-            ...pointer,
-            version: live.version,
-            finalizers: live.finalizers,
-            labels: desired.labels,
-            annotations: desired.annotations,
-          },
-          spec: body,
-        },
-        { owner: live.owner },
-      );
-      if (updated.metadata.uid !== live.uid)
-        throw new SteadystateError('Conflict', 'the child became another incarnation', { pointer, reason: 'incarnation' });
+      const { version, finalizers } = live;
+      const metadata = { ...pointer, version, finalizers, labels, annotations };
+      const updated = await context.update({ metadata, spec }, { owner: live.owner });
+      // The version is the precondition, so this is another incarnation only on a store that reuses versions.
+      if (updated.metadata.uid !== live.uid) throw incarnationConflict(pointer, live.uid, updated.metadata.uid);
       return { outcome: 'changed', live: await toLive(wrote(updated)) };
     },
     async remove(ref, uid) {
@@ -120,7 +114,7 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
       const { owner, phase, finalizers } = found.metadata;
       try {
         if (phase === 'running') {
-          await context.teardown(pointer, { owner });
+          await updateExactly(found, { phase: 'tearingDown' });
           return 'terminating';
         }
         if (finalizers.length > 0) return 'terminating';
@@ -133,26 +127,17 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
     },
     async release(ref, uid, { owner }) {
       const found = await incarnation(ref, uid);
-      if (found === undefined || !bearsMark(describe(found, undefined, undefined), owner)) return;
-      await context.updateWithConflicts(
-        toPointer(ref),
-        (draft) => {
-          draft.labels.delete(parentIdLabel);
-          draft.annotations.delete(parentAnnotation);
-        },
-        { owner: found.metadata.owner, expectedPhase: 'any' },
-      );
+      if (found === undefined || !bearsMark(found.metadata, owner)) return;
+      const { [parentIdLabel]: _id, ...labels } = found.metadata.labels;
+      const { [parentAnnotation]: _mark, ...annotations } = found.metadata.annotations;
+      await updateExactly(found, { labels, annotations });
     },
     async addFinalizer(view, name) {
       const { workload, companion } = view.handle as Handle;
-      await context.addFinalizer(pointerOf(workload), name);
-      const now = await find(pointerOf(workload));
-      if (now === undefined || now.metadata.uid !== view.uid)
-        throw new SteadystateError('Conflict', 'the workload became another incarnation', {
-          pointer: pointerOf(workload),
-          reason: 'incarnation',
-        });
-      ownVersions.set(pointerKey(workload.metadata), now.metadata.version);
+      const pointer = pointerOf(workload);
+      await context.addFinalizer(pointer, name);
+      const now = await find(pointer);
+      if (now === undefined || now.metadata.uid !== view.uid) throw incarnationConflict(pointer, view.uid, now?.metadata.uid ?? 'none');
       return viewOf(view.key, { workload: now, companion });
     },
     async removeFinalizer(view, name) {
@@ -162,7 +147,7 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
       const { workload, companion } = view.handle as Handle;
       const spec = companionSpec(view, next, workload);
       if (companion !== undefined && sameValue(companion.spec, spec)) return view;
-      const pointer = companionOf(options.statusType, workload.metadata);
+      const pointer = companionOf(statusType, workload.metadata);
       const written =
         companion === undefined
           ? await context.create({ metadata: pointer, spec })
@@ -170,9 +155,14 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
       return viewOf(view.key, { workload, companion: wrote(written) });
     },
     async removeStatus(view) {
-      const companion = await find(companionOf(options.statusType, (view.handle as Handle).workload.metadata));
+      const companion = await find(companionOf(statusType, (view.handle as Handle).workload.metadata));
       if (companion === undefined) return;
-      await context.destroy(pointerOf(companion), { owner: companion.metadata.owner, uid: companion.metadata.uid });
+      const { owner, uid } = companion.metadata;
+      try {
+        await context.destroy(pointerOf(companion), { owner, uid });
+      } catch (error) {
+        if (!isNotFoundError(error)) throw error;
+      }
       ownVersions.delete(pointerKey(companion.metadata));
     },
     namespaceState: async () => 'active',
@@ -184,61 +174,11 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
 }
 
 export function pointerKey({ namespace, type, id }: Pointer): string {
-  return JSON.stringify([namespace, type, id]);
+  return `${namespace}\u0000${type}\u0000${id}`;
 }
 
 function toPointer(ref: ChildRef): Pointer {
   return { namespace: ref.namespace, type: typeOfKind(ref), id: ref.name };
-}
-
-function describe(resource: Resource, companion: Resource | undefined, ready: Live['ready']): Live {
-  const { metadata, spec } = resource;
-  return Object.freeze({
-    ref: { ...kindOfType(metadata.type), version: '', namespace: metadata.namespace, name: metadata.id },
-    uid: metadata.uid,
-    version: metadata.version,
-    generation: undefined,
-    deleting: metadata.phase === 'tearingDown',
-    finalizers: metadata.finalizers,
-    labels: metadata.labels,
-    annotations: metadata.annotations,
-    owner: metadata.owner,
-    body: spec,
-    status: companion?.spec,
-    ...(ready && { ready }),
-  });
-}
-
-function viewOf(key: WorkloadKey, handle: Handle): WorkloadView {
-  const { metadata, spec } = handle.workload;
-  const companion = readCompanion(handle.companion, metadata.uid);
-  const generation =
-    companion === undefined
-      ? 1
-      : companion.specDigest === generationDigest(handle.workload)
-        ? companion.generation
-        : companion.generation + 1;
-  return Object.freeze({
-    key,
-    uid: metadata.uid,
-    version: metadata.version,
-    generation,
-    deleting: metadata.phase === 'tearingDown',
-    finalizers: metadata.finalizers,
-    labels: metadata.labels,
-    annotations: metadata.annotations,
-    spec,
-    status: companion && statusOf(companion),
-    handle,
-  });
-}
-
-function statusOf({ generation: _generation, specDigest: _digest, workloadUid: _uid, ...status }: CompanionSpec): WorkloadStatus {
-  return status;
-}
-
-function companionSpec(view: WorkloadView, next: WorkloadStatus, workload: Resource): CompanionSpec {
-  return { ...next, generation: view.generation, specDigest: generationDigest(workload), workloadUid: view.uid };
 }
 
 /** The child is owned, so all of it is compared. */

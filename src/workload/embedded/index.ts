@@ -4,4 +4,6 @@ export type { EmbeddedControllerOptions } from './embedded-controller.ts';
 export { embeddedWorkloadController } from './embedded-controller.ts';
 export type { EmbeddedPortOptions } from './embedded-port.ts';
 export { embeddedPort } from './embedded-port.ts';
+export type { EventSpec } from './event-log.ts';
+export { eventDefinition } from './event-log.ts';
 export { resourceReadiness } from './readiness.ts';

@@ -1,0 +1,26 @@
+import { bearsMark, parentId, parentIdLabel } from './identity.ts';
+import type { ReconcileRequest, Reconciler } from './types.ts';
+
+/** Without a status (restored from a backup, say) the children are found again by their label. */
+export async function recoverInventory(reconciler: Reconciler, request: ReconcileRequest): Promise<void> {
+  if (!request.restored) return;
+  const { key } = request.workload;
+  let order = 0;
+  for (const kind of reconciler.childKinds) {
+    for (const live of await reconciler.port.list(kind, { ...request.call, labels: { [parentIdLabel]: parentId(key) } })) {
+      if (!bearsMark(live, key) || request.status.child(live.ref) !== undefined) continue;
+      request.status.setChild({
+        ...live.ref,
+        uid: live.uid,
+        order: order++,
+        digest: '',
+        state: 'applied',
+        ready: false,
+        reason: 'Found',
+        message: 'found by its label',
+        lastTransitionTime: reconciler.timestamp(),
+      });
+    }
+  }
+  request.restored = false;
+}

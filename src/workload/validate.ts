@@ -1,0 +1,43 @@
+import type { AnyResourceDefinition } from '../resource/index.ts';
+import { invalid } from '../resource/index.ts';
+import type { WorkloadOptions } from './define-workload.ts';
+
+/** Invalid unless the workload has a status type, and children, dependencies and a collection that are not its own kind. */
+export function validateWorkload<Spec, Input>(options: WorkloadOptions<Spec, Input>): void {
+  const { definition, children, dependencyKinds = [], collection } = options;
+  const issues: { path: string; message: string }[] = [];
+  const own = (path: string, message: string): void => void issues.push({ path, message });
+  if (definition.statusType === undefined)
+    own('definition.status', `InvalidWorkload: ${definition.type} needs a status type, for example ${definition.displayType}Statuses.…`);
+  if (children.some((child) => child.type === definition.type))
+    own('children', `InvalidWorkload: ${definition.type} cannot be its own child`);
+  if (dependencyKinds.some((kind) => kind.type === definition.type))
+    own('dependencyKinds', `InvalidWorkload: ${definition.type} cannot depend on its own kind`);
+  if (collection?.definition.type === definition.type)
+    own('collection', `InvalidWorkload: ${definition.type} cannot be its own collection`);
+  if (issues.length > 0) throw invalid(issues);
+}
+
+/** Invalid when kinds of workloads depend on each other in a circle: none of them could ever come up. */
+export function checkDependencyCycles(
+  definitions: readonly { readonly definition: AnyResourceDefinition; readonly dependencyKinds?: readonly AnyResourceDefinition[] }[],
+): void {
+  const kinds = new Map(
+    definitions.map(({ definition, dependencyKinds = [] }) => [definition.type, dependencyKinds.map(({ type }) => type)]),
+  );
+  const done = new Set<string>();
+  const visit = (type: string, path: readonly string[]): void => {
+    if (done.has(type)) return;
+    if (path.includes(type)) {
+      const circle = [...path.slice(path.indexOf(type)), type].join(' → ');
+      throw invalid([{ path: 'dependencyKinds', message: `workloads depend on each other in a circle: ${circle}` }]);
+    }
+    for (const next of kinds.get(type) ?? []) visit(next, [...path, type]);
+    done.add(type);
+  };
+  for (const type of kinds.keys()) visit(type, []);
+}
+
+export function invalidCondition(type: string, why: string): Error {
+  return invalid([{ path: `condition ${type}`, message: `choose another type: ${why}` }]);
+}
