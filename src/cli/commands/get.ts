@@ -1,5 +1,5 @@
 import type { Resource, ResourceQuery } from '../../resource/index.ts';
-import { isNotFoundError, namespaceDefinition, parseLabelQuery } from '../../resource/index.ts';
+import { compareIds, isNotFoundError, namespaceDefinition, parseLabelQuery } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { ExitError, exitCodes, UsageError } from '../exit-codes.ts';
@@ -24,6 +24,8 @@ export interface GetOptions {
 export async function getCommand(context: CommandContext, typeName: string, ids: readonly string[], options: GetOptions): Promise<number> {
   const format = parseOutput(context.options.output);
   const query: ResourceQuery = options.selector === undefined ? {} : { labelQueries: [parseLabelQuery(options.selector)] };
+  if (options.watch === true && format !== 'table' && format !== 'wide')
+    throw new UsageError('-w keeps a table; every change as JSON is: steadystate watch TYPE -o json');
   if (ids.length > 0 && options.selector !== undefined) throw new UsageError('ids and -l cannot be combined');
   if (ids.length > 0 && context.options.allNamespaces === true)
     throw new UsageError('ids and -A cannot be combined: an id is looked up in one namespace');
@@ -118,10 +120,13 @@ function sorted(resources: readonly JoinedResource[], by: string | undefined): r
   const key = (resource: JoinedResource): unknown => path(pathForm(resource))[0];
   return [...resources].sort((left, right) => {
     const [a, b] = [key(left), key(right)];
-    if (typeof a === 'number' && typeof b === 'number') return a - b;
-    const [x, y] = [valueText(a), valueText(b)];
-    return x < y ? -1 : x > y ? 1 : 0;
+    if (isNumber(a) && isNumber(b)) return a < b ? -1 : a > b ? 1 : 0;
+    return compareIds(valueText(a), valueText(b));
   });
+}
+
+function isNumber(value: unknown): value is number | bigint {
+  return typeof value === 'number' || typeof value === 'bigint';
 }
 
 /** Prints a row for each change, its companion's too, until the command is interrupted. */

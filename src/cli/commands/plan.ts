@@ -100,7 +100,7 @@ function isKept({ action, workload }: PlannedResource): boolean {
   );
 }
 
-const signs = { create: '+', update: '~', keep: ' ', refuse: '!' } as const;
+const signs = { create: '+', update: '~', adopt: '~', keep: ' ', wait: '!', refuse: '!' } as const;
 const words = { create: 'would be created', update: 'would be changed', keep: 'stays as it is' } as const;
 
 function textOf({ current, resource, action, workload }: PlannedResource, sensitive: (type: string) => boolean): string {

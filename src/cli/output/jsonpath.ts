@@ -1,5 +1,6 @@
 import { Bytes } from '../../resource/index.ts';
 import { UsageError } from '../exit-codes.ts';
+import { jsonText } from './json-text.ts';
 import type { Action, Filter, Step } from './jsonpath-parse.ts';
 import { parseTemplate } from './jsonpath-parse.ts';
 
@@ -22,7 +23,7 @@ export function valueText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'bigint') return String(value);
   if (Bytes.is(value)) return value.toBase64();
-  return JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? Number(item) : item));
+  return jsonText(value, 0);
 }
 
 function runAll(actions: readonly Action[], root: unknown, current: unknown): string {
@@ -84,25 +85,32 @@ function descendants(value: unknown): readonly unknown[] {
 }
 
 function matches(filter: Filter, item: unknown, root: unknown): boolean {
-  const operand = (side: Filter['left']): unknown => (side.kind === 'literal' ? side.value : select(side.steps, root, item)[0]);
-  const left = operand(filter.left);
-  if (filter.operator === undefined || filter.right === undefined) return left !== undefined && left !== null && left !== false;
-  const right = operand(filter.right);
+  const values = (side: Filter['left']): readonly unknown[] => (side.kind === 'literal' ? [side.value] : select(side.steps, root, item));
+  const [left] = values(filter.left);
+  // Alone, a path asks whether something is there, whatever it is.
+  if (filter.operator === undefined || filter.right === undefined) return values(filter.left).length > 0;
+  const [right] = values(filter.right);
+  if (filter.operator === '==') return same(left, right);
+  if (filter.operator === '!=') return !same(left, right);
+  if (!isOrdered(left) || !isOrdered(right) || (typeof left === 'string') !== (typeof right === 'string')) return false;
   switch (filter.operator) {
-    case '==':
-      return same(left, right);
-    case '!=':
-      return !same(left, right);
-    default: {
-      if (left === undefined || right === undefined || typeof left !== typeof right) return false;
-      const [a, b] = [left as number, right as number];
-      return filter.operator === '<' ? a < b : filter.operator === '<=' ? a <= b : filter.operator === '>' ? a > b : a >= b;
-    }
+    case '<':
+      return left < right;
+    case '<=':
+      return left <= right;
+    case '>':
+      return left > right;
+    case '>=':
+      return left >= right;
   }
 }
 
+function isOrdered(value: unknown): value is string | number | bigint {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint';
+}
+
 function same(left: unknown, right: unknown): boolean {
-  return (
-    left === right || (left !== undefined && right !== undefined && valueText(left) === valueText(right) && typeof left === typeof right)
-  );
+  if (left === right) return true;
+  if (left === undefined || right === undefined || typeof left !== typeof right) return false;
+  return valueText(left) === valueText(right);
 }
