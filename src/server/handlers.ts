@@ -15,9 +15,18 @@ import type {
   TeardownResponse,
   UpdateRequest,
   WatchRequest,
+  WireResource,
   WireWatchOptions,
 } from '../wire/index.ts';
-import { encodeEvent, encodeWatchResponse, queryFromWire, statusDetailsKey, toStatus } from '../wire/index.ts';
+import {
+  encodeEvent,
+  encodeWatchResponse,
+  MalformedRequest,
+  queryFromWire,
+  revisionKey,
+  statusDetailsKey,
+  toStatus,
+} from '../wire/index.ts';
 import { answerOf } from './answers.ts';
 import type { RunningCalls } from './running-calls.ts';
 
@@ -45,6 +54,12 @@ export function grpcError(
   return { code, details: message.replace(/[\r\n]+/g, ' '), metadata };
 }
 
+/** Rejects with Invalid for bytes that were no message. */
+async function checked<Request>(request: Request): Promise<Request> {
+  if (request instanceof MalformedRequest) throw invalid([{ path: 'request', message: `cannot be decoded: ${request.reason}` }]);
+  return request;
+}
+
 /** A unary handler around a function. */
 export function unary<Request, Response>(
   { running }: HandlerContext,
@@ -55,7 +70,8 @@ export function unary<Request, Response>(
     const aborter = new AbortController();
     incoming.on('cancelled', () => aborter.abort());
     running.begin();
-    handle(incoming.request, aborter.signal)
+    checked(incoming.request)
+      .then((request) => handle(request, aborter.signal))
       .then(
         (response) => callback(null, response),
         (error: unknown) => callback(grpcError(error, call)),
@@ -69,11 +85,13 @@ export function stateHandlers(context: HandlerContext) {
   return {
     get: unary<GetRequest, Buffer>(context, 'get', async (request) => answer(codec, await state.get(pointerOf(request)))),
     create: unary<CreateRequest, Buffer>(context, 'create', async ({ resource, options }) =>
-      answer(codec, await state.create(codec.fromWire(resource), { owner: options.owner })),
+      answer(codec, await state.create(incoming(codec, resource), { owner: options.owner })),
     ),
     update: unary<UpdateRequest, Buffer>(context, 'update', async ({ newResource, options }) => {
       const expectedPhase = options.expectedPhase === undefined ? 'any' : phaseOf(options.expectedPhase);
-      return answer(codec, await state.update(codec.fromWire(newResource), { owner: options.owner, expectedPhase }));
+      const resource = incoming(codec, newResource);
+      if (newResource?.spec?.protoSpec.length === 0) await refuseLostForm(state, codec, resource);
+      return answer(codec, await state.update(resource, { owner: options.owner, expectedPhase }));
     }),
     destroy: unary<OwnedPointerRequest, object>(context, 'destroy', async (request) => {
       await state.destroy(pointerOf(request), { owner: request.options.owner });
@@ -88,13 +106,17 @@ export function stateHandlers(context: HandlerContext) {
     }),
     list: streaming<ListRequest>(context, 'list', async (call) => {
       const { namespace, type, options } = call.request;
-      const { items } = await state.list({ namespace, type }, queryFromWire(options));
+      const { items, revision } = await state.list({ namespace, type }, queryFromWire(options));
       let count = 0;
       for (const item of items) {
-        if (call.cancelled) return;
+        if (call.cancelled) return undefined;
         if (!call.write(answer(codec, item))) await drained(call);
         if (++count % 256 === 0) await context.environment.breathe();
       }
+      if (revision === undefined) return undefined;
+      const trailer = new GrpcMetadata();
+      trailer.set(revisionKey, String(revision));
+      return trailer;
     }),
     watch: streaming<WatchRequest>(context, 'watch', async (call, signal) => {
       const { namespace, type, id, options, apiVersion } = call.request;
@@ -136,6 +158,31 @@ function pointerOf({ namespace, type, id }: { readonly namespace: string; readon
   return { namespace, type, id };
 }
 
+/** A resource from a request. Invalid for one that could be stored, but never be sent to anybody. */
+function incoming(codec: ResourceCodec, wire: WireResource | undefined): Resource {
+  const resource = codec.fromWire(wire);
+  // Most are far from the limit; those near it are measured.
+  const { protoSpec, yamlSpec } = wire?.spec ?? { protoSpec: [], yamlSpec: '' };
+  const size = protoSpec.length + yamlSpec.length > largestMessage / 4 ? codec.encode(resource).length : 0;
+  if (size > largestMessage)
+    throw invalid([{ path: '', message: `${size} bytes as a message, at most ${largestMessage} can be sent` }], resource.metadata);
+  return resource;
+}
+
+/**
+ * Readers in other languages take a missing protobuf form for an empty spec, so a write that would lose it is refused.
+ * The version that was looked at is the precondition of the write, so nothing comes between.
+ */
+async function refuseLostForm(state: State, codec: ResourceCodec, resource: Resource): Promise<void> {
+  const stored = await state.get(resource.metadata).catch(() => undefined);
+  if (stored === undefined || stored.metadata.version !== resource.metadata.version) return;
+  if (codec.toWire(stored).spec?.protoSpec.length === 0 || codec.toWire(resource).spec?.protoSpec.length !== 0) return;
+  throw invalid(
+    [{ path: 'spec', message: 'the stored spec has a protobuf form, and this write would lose it: write it with the codec of its type' }],
+    resource.metadata,
+  );
+}
+
 function phaseOf(text: string): ResourcePhase {
   if (text === 'running' || text === 'tearingDown') return text;
   throw invalid([{ path: 'expected_phase', message: `expected running or tearingDown, found ${JSON.stringify(text)}` }]);
@@ -151,7 +198,7 @@ type Streaming<Request> = ServerWritableStream<Request, Buffer>;
 export function streaming<Request>(
   { running, stopping }: HandlerContext,
   name: CallName,
-  handle: (call: Streaming<Request>, signal: AbortSignal) => Promise<void>,
+  handle: (call: Streaming<Request>, signal: AbortSignal) => Promise<GrpcMetadata | undefined>,
 ): handleServerStreamingCall<Request, Buffer> {
   return (call) => {
     const aborter = new AbortController();
@@ -160,9 +207,10 @@ export function streaming<Request>(
     call.on('error', stop);
     stopping.addEventListener('abort', stop, { once: true });
     running.begin();
-    handle(call, aborter.signal)
+    checked(call.request)
+      .then(() => handle(call, aborter.signal))
       .then(
-        () => call.end(),
+        (trailer) => call.end(trailer),
         // grpc-js makes the status of what is emitted here; destroying the stream would only reset it.
         (error: unknown) => void call.emit('error', Object.assign(new Error('call failed'), grpcError(error, name))),
       )
@@ -206,7 +254,7 @@ export async function relay(
   watch: AggregatedWatch | Awaited<ReturnType<State['watch']>>,
   kind: Kind,
   options: RelayOptions,
-): Promise<void> {
+): Promise<undefined> {
   const write = async (message: Buffer): Promise<void> => {
     if (!(call as Streaming<unknown>).write(message)) await drained(call);
   };
@@ -214,12 +262,13 @@ export async function relay(
     // Established: clients wait for this.
     await write(encodeWatchResponse([]));
     for await (const item of watch as AsyncIterable<StateEvent | readonly StateEvent[]>) {
-      if (call.cancelled) return;
+      if (call.cancelled) return undefined;
       const events = (Array.isArray(item) ? item : [item as StateEvent]) as readonly StateEvent[];
       const sent = events.filter((event) => wanted(event, options)).map((event) => encodeEvent(event, kind, context.codec));
       if (options.aggregated) for (const batch of batches(sent)) await write(encodeWatchResponse(batch));
       else for (const event of sent) await write(encodeWatchResponse([event]));
     }
+    return undefined;
   } finally {
     await watch[Symbol.asyncDispose]();
   }

@@ -8,9 +8,6 @@ import type { WireEvent } from './messages.ts';
 import { wireEventTypes } from './messages.ts';
 import type { ResourceCodec } from './resource-codec.ts';
 
-/** Events that were encoded before: one that many watchers share is encoded once. */
-const encodedEvents = new WeakMap<StateEvent, Buffer>();
-
 /** The Event message with its resources as bytes already. */
 interface EventParts extends Omit<WireEvent, 'resource' | 'old'> {
   readonly resource?: Uint8Array;
@@ -34,7 +31,7 @@ const largestWithOld = 3_500_000;
 
 /** An Event message as bytes. `kind` is what the watch is about: markers carry a placeholder of it. */
 export function encodeEvent(event: StateEvent, kind: Kind, codec: ResourceCodec): Buffer {
-  const known = encodedEvents.get(event);
+  const known = codec.encodedEvents.get(event);
   if (known !== undefined) return known;
   const { bookmark, revision } = event;
   const common = {
@@ -75,7 +72,7 @@ export function encodeEvent(event: StateEvent, kind: Kind, codec: ResourceCodec)
   }
   const encodedEvent = encode(eventPartsCodec, parts);
   // A marker's placeholder depends on the watch; everything else is the same for all.
-  if (parts.resource !== undefined && event.type !== 'bootstrapped' && event.type !== 'noop') encodedEvents.set(event, encodedEvent);
+  if (parts.resource !== undefined && event.type !== 'bootstrapped' && event.type !== 'noop') codec.encodedEvents.set(event, encodedEvent);
   return encodedEvent;
 }
 

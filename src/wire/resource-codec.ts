@@ -1,9 +1,11 @@
-import type { AnyResourceDefinition, DefinitionRegistry, Metadata, Resource, Tombstone } from '../resource/index.ts';
+import type { DefinitionRegistry, Metadata, Resource, SpecCodec, Tombstone } from '../resource/index.ts';
 import { assembleResource, freezeSpec, invalid, makeMetadata, tombstone } from '../resource/index.ts';
+import type { StateEvent } from '../state/index.ts';
 import { encode } from './codec.ts';
 import { foreignKey, fromForeign, isForeignSpec } from './foreign-spec.ts';
 import type { WireMetadata, WireResource, WireSpec } from './messages.ts';
 import { resourceCodec } from './messages.ts';
+import { metaCodecs } from './meta-codecs.ts';
 import { fromTimestamp, toTimestamp } from './timestamps.ts';
 import { parseYamlValue } from './yaml-parse.ts';
 import { compactYaml } from './yaml-stringify.ts';
@@ -11,12 +13,13 @@ import { compactYaml } from './yaml-stringify.ts';
 const noBytes = new Uint8Array();
 const emptySpec: WireSpec = { protoSpec: noBytes, yamlSpec: '' };
 
-/** Bytes of resources that were encoded before; a frozen resource is encoded once for all who ask. */
-const encodedResources = new WeakMap<object, Buffer>();
-
 /** Turns resources into messages and back, with the codecs of the definitions that are known. */
 export class ResourceCodec {
   readonly #registry: DefinitionRegistry | undefined;
+  /** Bytes of resources that were encoded before; a frozen resource is encoded once for all who ask. */
+  readonly #encodedResources = new WeakMap<object, Buffer>();
+  /** The same of events: one that many watchers share is encoded once. */
+  readonly encodedEvents = new WeakMap<StateEvent, Buffer>();
 
   constructor(registry?: DefinitionRegistry) {
     this.#registry = registry;
@@ -31,10 +34,10 @@ export class ResourceCodec {
 
   /** A Resource message as bytes. */
   encode(resource: Resource | Tombstone): Buffer {
-    let bytes = encodedResources.get(resource);
+    let bytes = this.#encodedResources.get(resource);
     if (bytes === undefined) {
       bytes = encode(resourceCodec, this.toWire(resource));
-      encodedResources.set(resource, bytes);
+      this.#encodedResources.set(resource, bytes);
     }
     return bytes;
   }
@@ -61,22 +64,19 @@ export class ResourceCodec {
       const { proto, yaml } = spec[foreignKey];
       return { protoSpec: proto.toUint8Array(), yamlSpec: yaml };
     }
-    const codec = this.#definition(type)?.codec;
-    return { protoSpec: codec?.encode(spec) ?? noBytes, yamlSpec: compactYaml(spec) };
+    return { protoSpec: this.#specCodec(type)?.encode(spec) ?? noBytes, yamlSpec: compactYaml(spec) };
   }
 
   #specFromWire(metadata: Metadata, { protoSpec, yamlSpec }: WireSpec): unknown {
-    const definition = this.#definition(metadata.type);
-    if (definition === undefined) return fromForeign(protoSpec, yamlSpec);
-    if (protoSpec.length > 0 && definition.codec !== undefined) return freezeSpec(definition.codec.decode(protoSpec), metadata);
-    if (protoSpec.length > 0 && yamlSpec === '') {
-      throw invalid([{ path: 'spec', message: `${metadata.type} has no protobuf codec here, so its YAML form is needed` }], metadata);
-    }
+    const codec = this.#specCodec(metadata.type);
+    if (codec !== undefined && protoSpec.length > 0) return freezeSpec(codec.decode(protoSpec), metadata);
+    // Without a codec here, a protobuf form is somebody else's to read: both forms are kept as they are.
+    if (protoSpec.length > 0 || this.#registry?.get(metadata.type) === undefined) return fromForeign(protoSpec, yamlSpec);
     return freezeSpec(readSpec(yamlSpec), metadata);
   }
 
-  #definition(type: string): AnyResourceDefinition | undefined {
-    return this.#registry?.get(type);
+  #specCodec(type: string): SpecCodec<unknown> | undefined {
+    return this.#registry?.get(type)?.codec ?? metaCodecs.get(type);
   }
 }
 

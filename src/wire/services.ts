@@ -14,10 +14,27 @@ export interface Method<Request, Response> {
   readonly responseDeserialize: (bytes: Buffer) => Response;
 }
 
+/** A request whose bytes are no message of its type; the handler answers as its call asks, not the transport. */
+export class MalformedRequest {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+}
+
 /** A method whose server hands over bytes that it has encoded already. */
 export type EncodedMethod<Request, Response> = Omit<Method<Request, Response>, 'responseSerialize'> & {
   readonly responseSerialize: (message: Buffer) => Buffer;
 };
+
+function read<Request>(codec: Codec<Request>, bytes: Uint8Array): Request {
+  try {
+    return decode(codec, bytes);
+  } catch (error) {
+    return new MalformedRequest(error instanceof Error ? error.message : String(error)) as Request;
+  }
+}
 
 function method<Request, Response>(
   path: string,
@@ -30,7 +47,7 @@ function method<Request, Response>(
     requestStream: false,
     responseStream,
     requestSerialize: (message) => encode(request, message),
-    requestDeserialize: (bytes) => decode(request, bytes),
+    requestDeserialize: (bytes) => read(request, bytes),
     responseSerialize: (message) => encode(response, message),
     responseDeserialize: (bytes) => decode(response, bytes),
   };

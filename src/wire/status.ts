@@ -28,6 +28,8 @@ export type CallName = 'get' | 'list' | 'create' | 'update' | 'destroy' | 'watch
 
 /** Trailing metadata with the details of an error. */
 export const statusDetailsKey = 'grpc-status-details-bin';
+/** Trailing metadata of a list: the revision of the snapshot. */
+export const revisionKey = 'steadystate-revision';
 const errorInfoType = 'type.googleapis.com/google.rpc.ErrorInfo';
 const domain = 'steadystate';
 
@@ -56,7 +58,7 @@ export interface WireStatus {
 
 /** The status of an error of one call: codes as COSI clients read them, and details from which ours rebuilds the error. */
 export function toStatus(error: unknown, call: CallName): WireStatus {
-  const known = findError(error) ?? new ErrorClass('Unavailable', error instanceof Error ? error.message : String(error));
+  const known = findError(error) ?? unexpected(error, call);
   const code = statusCode(known, call);
   const info = encode(errorInfoCodec, { reason: known.code, domain, metadata: detailsOf(known) });
   // Headers must stay small: a long list of issues is cut, the code and the pointer are not.
@@ -66,6 +68,12 @@ export function toStatus(error: unknown, call: CallName): WireStatus {
     message: brief,
     details: encode(statusCodec, { code, message: brief, details: [{ typeUrl: errorInfoType, value: info }] }),
   };
+}
+
+/** An error that nobody foresaw: of a write it is not known whether it happened. */
+function unexpected(error: unknown, call: CallName): SteadystateError {
+  const said = error instanceof Error ? error.message : String(error);
+  return new ErrorClass(mutations.has(call) ? 'Ambiguous' : 'Unavailable', `the server failed: ${said}`);
 }
 
 function statusCode(error: SteadystateError, call: CallName): number {

@@ -54,7 +54,7 @@ const remote: MakeStore = async (request) => {
 describe.each([
   ['memory', memory, { shortHistory: true, capabilities, runs: 100 }],
   ['SQLite', sqlite, { capabilities: { ...capabilities, durableBookmarks: true }, runs: 10 }],
-  ['the remote client', remote, { capabilities, listRevision: false, runs: 10 }],
+  ['the remote client', remote, { capabilities, runs: 10 }],
 ] as const)('%s keeps every rule', (_name, makeStore, options) => {
   test.each(stateConformance(makeStore, { environment, ...options }))('$name', ({ run }) => run());
 });

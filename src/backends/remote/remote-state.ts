@@ -19,7 +19,7 @@ import type {
 } from '../../state/index.ts';
 import { checkWatchOptions, createAggregatedWatch, createWatch, mapSource, ownerConflict, versionConflict } from '../../state/index.ts';
 import type { InfoResponse, ResourceAnswer, WatchResponse, WireWatchOptions } from '../../wire/index.ts';
-import { controlService, decodeEvent, queryToWire, ResourceCodec, stateService } from '../../wire/index.ts';
+import { controlService, decodeEvent, queryToWire, ResourceCodec, revisionKey, stateService } from '../../wire/index.ts';
 import { Calls, defaultDeadlineMs } from './calls.ts';
 import { ControlClient } from './control-client.ts';
 import { RemoteSource } from './remote-source.ts';
@@ -118,6 +118,11 @@ class RemoteCore implements RemoteState {
     const { namespace, type } = kind;
     const stream = this.#calls.stream(stateService.list, { namespace, type, options: queryToWire(options) });
     const items: Resource<Spec>[] = [];
+    let revision: number | undefined;
+    stream.on('status', ({ metadata }) => {
+      const [text] = metadata.get(revisionKey);
+      if (text !== undefined) revision = Number(text);
+    });
     const stop = (): void => stream.cancel();
     options.signal?.addEventListener('abort', stop, { once: true });
     try {
@@ -128,7 +133,7 @@ class RemoteCore implements RemoteState {
     } finally {
       options.signal?.removeEventListener('abort', stop);
     }
-    return Object.freeze({ items: Object.freeze(items) });
+    return Object.freeze({ items: Object.freeze(items), ...(revision !== undefined && { revision }) });
   }
 
   async create<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: CreateOptions = {}): Promise<Resource<Spec>> {
