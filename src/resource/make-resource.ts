@@ -124,6 +124,7 @@ export function makeMetadata(input: ResourceInput['metadata'] & Partial<Metadata
 }
 
 function checkText(value: unknown, path: string, issues: InvalidIssue[]): value is string {
+  if (value === '') return true;
   if (typeof value !== 'string') {
     issues.push({ path, message: `expected text, found ${value === null ? 'null' : typeof value}` });
     return false;
@@ -166,18 +167,18 @@ export function makePairs(
   if (keys.length === 0) return noPairs;
   const pairs: Record<string, string> = {};
   for (const key of keys) {
-    const at = appendPath(path, key);
     const problem = key === '__proto__' ? 'this key is not allowed' : nameProblem(key);
-    if (problem !== undefined) {
-      issues.push({ path: at, message: problem });
+    const value = problem === undefined ? input[key] : undefined;
+    // The text of a path is made only when something is wrong.
+    if (typeof value === 'string' && isWellFormed(value)) {
+      pairs[key] = value;
       continue;
     }
-    const value = input[key];
-    if (typeof value === 'number' || typeof value === 'boolean') {
+    const at = appendPath(path, key);
+    if (problem !== undefined) issues.push({ path: at, message: problem });
+    else if (typeof value === 'number' || typeof value === 'boolean') {
       issues.push({ path: at, message: `expected text, found a ${typeof value}: write it in quotes` });
-    } else if (checkText(value, at, issues)) {
-      pairs[key] = value;
-    }
+    } else checkText(value, at, issues);
   }
   return Object.freeze(pairs);
 }
