@@ -2,6 +2,7 @@ import type { Resource, ResourceQuery } from '../../resource/index.ts';
 import { compareIds, isNotFoundError, namespaceDefinition, parseLabelQuery } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
+import { establish } from '../establish.ts';
 import { ExitError, exitCodes, UsageError } from '../exit-codes.ts';
 import type { JoinedResource } from '../joined.ts';
 import { companionOf, companionsOf, joinStatus, statusTypeOf } from '../joined.ts';
@@ -157,7 +158,9 @@ async function watchRows(
     const resources = new Map<string, Resource>();
     const companions = new Map<string, Resource>();
     const one = async (kindType: string, into: Map<string, Resource>, own: boolean): Promise<void> => {
-      const watch = await state.follow({ namespace, type: kindType }, { bootstrapContents: true, signal, ...(own ? query : {}) });
+      const watch = await establish(context, () =>
+        state.follow({ namespace, type: kindType }, { bootstrapContents: true, signal, ...(own ? query : {}) }),
+      );
       for await (const event of watch) {
         if (event.type === 'errored') throw event.error;
         if (event.type === 'destroyed') {

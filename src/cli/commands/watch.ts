@@ -2,6 +2,7 @@ import { Bytes, visibleText } from '../../resource/index.ts';
 import type { StateEvent } from '../../state/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
+import { establish } from '../establish.ts';
 import { ExitError, exitCodes, UsageError } from '../exit-codes.ts';
 import { joinStatus } from '../joined.ts';
 import { fileForm, jsonText, parseOutput } from '../output/format.ts';
@@ -23,12 +24,11 @@ export async function watchCommand(
     const kind = { namespace: context.options.namespace ?? type.defaultNamespace, type: type.type };
     const from = options.from === undefined ? {} : { startFromBookmark: readBookmark(options.from) };
     const { signal } = io;
-    const watch =
-      id !== undefined
-        ? await session.state.watch({ ...kind, id }, { ...from, signal })
-        : options.from !== undefined
-          ? await session.state.watchKind(kind, { ...from, signal })
-          : await session.state.follow(kind, { bootstrapContents: true, signal });
+    const watch = await establish(context, (): Promise<AsyncIterable<StateEvent>> => {
+      if (id !== undefined) return session.state.watch({ ...kind, id }, { ...from, signal });
+      if (options.from !== undefined) return session.state.watchKind(kind, { ...from, signal });
+      return session.state.follow(kind, { bootstrapContents: true, signal });
+    });
     for await (const event of watch) {
       if (event.type === 'errored') throw event.error;
       const line = format === 'json' ? jsonLine(event, types) : textLine(event, environment.timestamp());
