@@ -165,6 +165,31 @@ export const watchFaults: Readonly<Record<string, Fault>> = {
       environment,
       eachEvent((event) => (event.resync === true ? undefined : event)),
     ),
+  'a slow watcher is told of the end of what it never saw': (core, environment) =>
+    withEvents(
+      core,
+      environment,
+      () => (batch) =>
+        batch.flatMap((event) =>
+          event.type === 'created' && event.resync === true
+            ? [Object.freeze({ ...copy(event), type: 'destroyed' as const, resource: event.resource }), event]
+            : [event],
+        ),
+    ),
+  'a slow watcher is not told what went': (core, environment) =>
+    withEvents(
+      core,
+      environment,
+      eachEvent((event) => (event.type === 'destroyed' && event.resync === true ? undefined : event)),
+    ),
+  'a slow watcher is told an old value that it never saw': (core, environment) =>
+    withEvents(
+      core,
+      environment,
+      eachEvent((event) =>
+        event.type === 'updated' && event.resync === true ? Object.freeze({ ...copy(event), old: event.resource }) : event,
+      ),
+    ),
   'a slow watcher fails': (core) =>
     over(core, {
       watchKind: (kind, options) => core.watchKind(kind, { ...options, strict: true }),
