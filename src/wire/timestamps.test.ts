@@ -1,0 +1,31 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { fromTimestamp, toTimestamp } from './timestamps.ts';
+
+test.each([
+  ['1970-01-01T00:00:00Z', 0, 0],
+  ['1969-12-31T23:59:59.5Z', -1, 500_000_000],
+  ['2026-02-28T23:59:59.000000001Z', 1772323199, 1],
+  ['2000-02-29T12:00:00.123Z', 951825600, 123_000_000],
+  ['0001-01-01T00:00:00Z', -62135596800, 0],
+  ['9999-12-31T23:59:59.999999999Z', 253402300799, 999_999_999],
+])('%s', (text, seconds, nanos) => {
+  expect(toTimestamp(text)).toEqual({ seconds, nanos });
+  expect(toTimestamp(fromTimestamp({ seconds, nanos }))).toEqual({ seconds, nanos });
+});
+
+test('agrees with the clock of the language, and keeps nanoseconds', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: -62135596800, max: 253402300799 }), fc.integer({ min: 0, max: 999_999_999 }), (seconds, nanos) => {
+      const text = fromTimestamp({ seconds, nanos });
+      expect(text.slice(0, 19)).toBe(new Date(seconds * 1000).toISOString().slice(0, 19));
+      expect(toTimestamp(text)).toEqual({ seconds, nanos });
+    }),
+  );
+});
+
+test('what is no time has none', () => {
+  expect(toTimestamp('')).toBeUndefined();
+  expect(toTimestamp('yesterday')).toBeUndefined();
+  expect(fromTimestamp(undefined)).toBe('');
+});
