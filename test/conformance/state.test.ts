@@ -20,7 +20,13 @@ const memory: MakeStore = (request) => {
 
 const sqlite: MakeStore = async (request) => {
   const folder = await mkdtemp(join(tmpdir(), 'steadystate-'));
-  const open = () => openSqliteState({ file: join(folder, 'state.db'), environment, ...request });
+  const open = () =>
+    openSqliteState({
+      file: join(folder, 'state.db'),
+      environment,
+      ...request,
+      ...(request.historySize !== undefined && { historyLimit: request.historySize }),
+    });
   let core = await open();
   return {
     core,
@@ -53,7 +59,7 @@ const remote: MakeStore = async (request) => {
 
 describe.each([
   ['memory', memory, { shortHistory: true, capabilities, runs: 100 }],
-  ['SQLite', sqlite, { capabilities: { ...capabilities, durableBookmarks: true }, runs: 10 }],
+  ['SQLite', sqlite, { shortHistory: true, capabilities: { ...capabilities, durableBookmarks: true }, runs: 10 }],
   ['the remote client', remote, { capabilities, runs: 10 }],
 ] as const)('%s keeps every rule', (_name, makeStore, options) => {
   test.each(stateConformance(makeStore, { environment, ...options }))('$name', ({ run }) => run());

@@ -81,7 +81,6 @@ export const readCases: readonly Case[] = [
     name: 'list: carries the revision of the snapshot',
     needs: ['globalRevision'],
     async run(world) {
-      if (world.options.listRevision === false) return;
       const first = await world.core.list(world.kind);
       const a = await world.create('a');
       const second = await world.core.list(world.kind);

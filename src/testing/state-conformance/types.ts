@@ -27,8 +27,6 @@ export interface StateConformanceOptions {
   readonly capabilities: Capabilities;
   /** Whether the store honours `historySize` and `pendingLimit`, so that lag and expiry must be seen, not just may. @default false */
   readonly shortHistory?: boolean;
-  /** Whether a list carries its revision. @default capabilities.globalRevision */
-  readonly listRevision?: boolean;
   /** How long a case waits for one event before it fails, milliseconds. @default 5000 */
   readonly limitMs?: number;
   /** How many random runs a generated case makes. @default 25 */
