@@ -1,14 +1,13 @@
 import type { Kind, Pointer } from '../resource/index.ts';
-import { kindText, pointerText, SteadystateError } from '../resource/index.ts';
-import type { Input, Output, QueueController } from './controller.ts';
+import { kindText, pointerText, SteadystateError, visibleText } from '../resource/index.ts';
+import type { Input, Output } from './controller.ts';
 
-const queueInputs: ReadonlySet<string> = new Set(['primary', 'mapped', 'mappedDestroyReady']);
 const finalizerInputs: ReadonlySet<string> = new Set(['strong', 'primary', 'mapped']);
 
 /** What a controller may do, from what it declared. */
 export class AccessLimits {
   readonly #name: string;
-  readonly #inputs: readonly Input[];
+  #inputs: readonly Input[];
   readonly #outputs: ReadonlySet<string>;
 
   constructor(name: string, inputs: readonly Input[], outputs: readonly Output[]) {
@@ -17,71 +16,50 @@ export class AccessLimits {
     this.#outputs = new Set(outputs.map((output) => output.type));
   }
 
+  /** The inputs of a classic controller may change while it runs. */
+  set inputs(inputs: readonly Input[]) {
+    this.#inputs = inputs;
+  }
+
   checkRead(pointer: Pointer): void {
     if (this.#outputs.has(pointer.type)) return;
-    if (this.#inputs.some((input) => covers(input, pointer) && (input.id === undefined || input.id === pointer.id))) return;
-    throw this.#denied(`may not read ${pointerText(pointer)}`, 'as an input or output', pointer);
+    if (this.#inputs.some((input) => covers(input, pointer))) return;
+    throw this.#denied(`may not read ${pointerText(pointer)}`, `an input (${kindText(pointer)}) or an output`, pointer, pointer);
   }
 
   checkList(kind: Kind): void {
     if (this.#outputs.has(kind.type)) return;
-    if (this.#inputs.some((input) => covers(input, kind) && input.id === undefined)) return;
-    throw this.#denied(`may not list ${kindText(kind)}`, 'as an input without an id, or as an output');
+    if (this.#inputs.some((input) => input.type === kind.type && input.namespace === kind.namespace && input.id === undefined)) return;
+    throw this.#denied(`may not list ${kindText(kind)}`, 'an input without an id, or an output', kind);
   }
 
   checkWrite(pointer: Pointer): void {
-    if (!this.#outputs.has(pointer.type)) throw this.#denied(`may not write ${pointerText(pointer)}`, 'as an output', pointer);
+    if (this.#outputs.has(pointer.type)) return;
+    throw this.#denied(`may not write ${pointerText(pointer)}`, 'an output', pointer, pointer);
   }
 
   checkFinalizer(pointer: Pointer): void {
-    const strong = this.#inputs.some(
-      (input) => covers(input, pointer) && finalizerInputs.has(input.kind) && (input.id === undefined || input.id === pointer.id),
-    );
-    if (!strong)
-      throw this.#denied(`may not change finalizers of ${pointerText(pointer)}`, 'as a strong, primary or mapped input', pointer);
+    if (this.#inputs.some((input) => finalizerInputs.has(input.kind) && covers(input, pointer))) return;
+    throw this.#denied(`may not change finalizers of ${pointerText(pointer)}`, 'a strong, primary or mapped input', pointer, pointer);
   }
 
-  #denied(what: string, how: string, pointer?: Pointer): SteadystateError {
+  /** A controller may write the type at all. */
+  isOutput(type: string): boolean {
+    return this.#outputs.has(type);
+  }
+
+  #denied(what: string, how: string, kind: Kind, pointer?: Pointer): SteadystateError {
     return new SteadystateError(
       'Forbidden',
-      `the controller ${this.#name} ${what}: declare its type ${how}`,
-      pointer === undefined ? {} : { pointer },
+      `the controller ${visibleText(this.#name)} ${what}: declare the type ${visibleText(kind.type)} as ${how}`,
+      pointer === undefined
+        ? { kind: { namespace: kind.namespace, type: kind.type } }
+        : { pointer: { namespace: pointer.namespace, type: pointer.type, id: pointer.id } },
     );
   }
 }
 
-function covers(input: Input, kind: Kind): boolean {
-  return input.type === kind.type && input.namespace === kind.namespace;
-}
-
-/** What is wrong with a registration, in words; none: it fits beside the others. */
-export function registrationProblem(controller: QueueController, others: readonly QueueController[]): string | undefined {
-  if (controller.name === '') return 'a controller needs a name';
-  if (others.some((other) => other.name === controller.name)) return `a controller named ${controller.name} is registered already`;
-  const seen = new Set<string>();
-  for (const input of controller.inputs) {
-    if (!queueInputs.has(input.kind))
-      return `the input ${input.type} is of kind ${input.kind}; a queue controller takes primary, mapped and mappedDestroyReady`;
-    const key = JSON.stringify([input.namespace, input.type, input.id ?? null]);
-    if (seen.has(key)) return `the input ${kindText(input)} is declared twice`;
-    seen.add(key);
-    if (input.kind !== 'primary' && controller.mapInput === undefined)
-      return `the input ${kindText(input)} is ${input.kind}, so the controller needs mapInput`;
-  }
-  if (!controller.inputs.some((input) => input.kind === 'primary')) return 'a queue controller needs a primary input';
-  const { concurrency } = controller;
-  if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1))
-    return `concurrency must be a whole number from 1, found ${concurrency}`;
-  const outputs = new Set<string>();
-  for (const output of controller.outputs) {
-    if (outputs.has(output.type)) return `the output ${output.type} is declared twice`;
-    outputs.add(output.type);
-    for (const other of others) {
-      const clash = other.outputs.find((theirs) => theirs.type === output.type);
-      if (clash !== undefined && (clash.kind === 'exclusive' || output.kind === 'exclusive')) {
-        return `the output ${output.type} is ${output.kind} here and ${clash.kind} in ${other.name}: an exclusive output has one controller`;
-      }
-    }
-  }
-  return undefined;
+/** Whether a resource is of an input. */
+export function covers(input: Input, { namespace, type, id }: Pointer): boolean {
+  return input.type === type && input.namespace === namespace && (input.id === undefined || input.id === id);
 }

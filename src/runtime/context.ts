@@ -1,95 +1,165 @@
 import type { Environment, Logger } from '../environment/index.ts';
+import type { Pointer } from '../resource/index.ts';
 import { isNotFoundError } from '../resource/index.ts';
 import type { CoreState, State } from '../state/index.ts';
-import { owned, wrapCore } from '../state/index.ts';
+import { notFound, owned, wrapCore } from '../state/index.ts';
 import type { AccessLimits } from './access.ts';
-import type { ControllerContext } from './controller.ts';
+import type { Cache } from './cache.ts';
+import type { ControllerContext, ControllerReader } from './controller.ts';
+import type { Instruments } from './instruments.ts';
+import type { WriteLimiter } from './write-limiter.ts';
 
-/** Counts what a controller does. */
-export interface ContextCounters {
-  read(): void;
-  write(): void;
-}
-
-/** The view of the state that one controller gets for one run. */
-export function controllerContext(options: {
+export interface ContextOptions {
   readonly name: string;
   readonly core: CoreState;
   readonly environment: Environment;
   readonly limits: AccessLimits;
   readonly log: Logger;
+  /** Aborts when the runtime is to stop. */
   readonly signal: AbortSignal;
-  readonly counters: ContextCounters;
-}): ControllerContext {
-  const { name, limits, counters, signal, log } = options;
-  const state: State = wrapCore(owned(options.core, name), { environment: options.environment });
-  const reader: Pick<ControllerContext, 'get' | 'list'> = {
-    async get(pointer, call) {
+  /** Aborts when the grace period is over as well: nothing is read or written after that. */
+  readonly hardSignal: AbortSignal;
+  readonly instruments: Instruments;
+  readonly cache: Cache;
+  readonly limiter: WriteLimiter | undefined;
+  /** Told of each write that was done; without a version it was a destroy, or its outcome is unknown. */
+  readonly onWrite?: (pointer: Pointer, version: string | undefined) => void;
+  /** Told of each attempt to write an output, with its outcome. */
+  readonly onAttempt?: (pointer: Pointer, attempt: Promise<unknown>) => void;
+}
+
+/** The state, limited to what one controller declared. */
+export function controllerContext(options: ContextOptions): ControllerContext {
+  const { name, limits, instruments, signal, hardSignal, log, cache } = options;
+  const state: State = wrapCore(owned(recorded(options), name), { environment: options.environment });
+  const call = { signal: hardSignal };
+
+  const uncached: ControllerReader['uncached'] = {
+    async get(pointer, more) {
       limits.checkRead(pointer);
-      counters.read();
-      return state.get(pointer, { signal, ...call });
+      hardSignal.throwIfAborted();
+      instruments.reads.add(1, instruments.labels);
+      return state.get(pointer, { ...call, ...more });
     },
-    async list(kind, call) {
+    async list(kind, more) {
       limits.checkList(kind);
-      counters.read();
-      return state.list(kind, { signal, ...call });
+      hardSignal.throwIfAborted();
+      instruments.reads.add(1, instruments.labels);
+      return state.list(kind, { ...call, ...more });
     },
   };
-  const write = (pointer: Parameters<AccessLimits['checkWrite']>[0]): void => {
+
+  const write = async <Result>(pointer: Pointer, body: () => Promise<Result>): Promise<Result> => {
     limits.checkWrite(pointer);
-    signal.throwIfAborted();
-    counters.write();
+    await options.limiter?.acquire(hardSignal);
+    hardSignal.throwIfAborted();
+    instruments.writes.add(1, instruments.labels);
+    return body();
   };
+  const attempt = <Result>(pointer: Pointer, body: () => Promise<Result>): Promise<Result> => {
+    const result = write(pointer, body);
+    options.onAttempt?.(pointer, result);
+    return result;
+  };
+  const changeFinalizers = async (pointer: Pointer, body: () => Promise<void>): Promise<void> => {
+    limits.checkFinalizer(pointer);
+    await options.limiter?.acquire(hardSignal);
+    hardSignal.throwIfAborted();
+    instruments.writes.add(1, instruments.labels);
+    await body();
+  };
+
   return {
     name,
     signal,
     log,
-    ...reader,
-    uncached: reader,
-    async abortSignalOnTeardown(pointer, call) {
+    async get(pointer, more) {
+      const view = cache.view(pointer);
+      if (view === undefined || more?.raw === true) return uncached.get(pointer, more);
       limits.checkRead(pointer);
-      return state.abortSignalOnTeardown(pointer, call);
+      instruments.reads.add(1, instruments.labels);
+      await cache.filled(pointer, more?.signal ?? hardSignal);
+      const found = view.get(pointer.id);
+      if (found === undefined) throw notFound(pointer);
+      return found as never;
     },
-    async create(resource, { noOwner, ...call } = {}) {
-      write(resource.metadata);
-      return state.create(resource, noOwner === true ? { ...call, owner: '' } : call);
+    async list(kind, more = {}) {
+      const view = cache.view(kind);
+      if (view === undefined || more.raw === true) return uncached.list(kind, more);
+      limits.checkList(kind);
+      instruments.reads.add(1, instruments.labels);
+      await cache.filled(kind, more.signal ?? hardSignal);
+      return cache.list(kind, view, more) as never;
+    },
+    uncached,
+    async abortSignalOnTeardown(pointer, more) {
+      limits.checkRead(pointer);
+      return state.abortSignalOnTeardown(pointer, more);
+    },
+    create: (resource, { noOwner, ...more } = {}) =>
+      attempt(resource.metadata, () => state.create(resource, noOwner === true ? { ...more, owner: '' } : more)),
+    update: (resource, more) => attempt(resource.metadata, () => state.update(resource, more)),
+    modify: (empty, updater, { noOwner, ...more } = {}) =>
+      attempt(empty.metadata, () => state.modifyWithResult(empty, updater, noOwner === true ? { ...more, owner: '' } : more)),
+    updateWithConflicts: (pointer, updater, more) => attempt(pointer, () => state.updateWithConflicts(pointer, updater, more)),
+    teardown: (pointer, more) => write(pointer, () => state.teardown(pointer, more)),
+    destroy: (pointer, more) => write(pointer, () => state.destroy(pointer, more)),
+    addFinalizer: (pointer, ...finalizers) => changeFinalizers(pointer, () => state.addFinalizer(pointer, ...finalizers)),
+    removeFinalizer: (pointer, ...finalizers) =>
+      changeFinalizers(pointer, async () => {
+        try {
+          await state.removeFinalizer(pointer, ...finalizers);
+        } catch (error) {
+          // What is gone has no finalizer any more.
+          if (!isNotFoundError(error)) throw error;
+        }
+      }),
+  };
+}
+
+/** The core below, with every write noted. After the grace period not even a retry of a helper gets through. */
+function recorded({ core, hardSignal, onWrite, cache, name }: ContextOptions): CoreState {
+  const done = (pointer: Pointer, version: string | undefined, uid?: string): void => {
+    cache.wrote(name, pointer, version, uid);
+    onWrite?.(pointer, version);
+  };
+  const { teardown, teardownAndDestroy, waitForRevision } = core;
+  return {
+    get capabilities() {
+      return core.capabilities;
+    },
+    get: (pointer, call) => core.get(pointer, call),
+    list: (kind, call) => core.list(kind, call),
+    async create(resource, call) {
+      hardSignal.throwIfAborted();
+      const written = await core.create(resource, call);
+      done(written.metadata, written.metadata.version);
+      return written;
     },
     async update(resource, call) {
-      write(resource.metadata);
-      return state.update(resource, call);
-    },
-    async modify(empty, updater, { noOwner, ...call } = {}) {
-      write(empty.metadata);
-      return state.modifyWithResult(empty, updater, noOwner === true ? { ...call, owner: '' } : call);
-    },
-    async updateWithConflicts(pointer, updater, call) {
-      write(pointer);
-      return state.updateWithConflicts(pointer, updater, call);
-    },
-    async teardown(pointer, call) {
-      write(pointer);
-      return state.teardown(pointer, call);
+      hardSignal.throwIfAborted();
+      const written = await core.update(resource, call);
+      done(written.metadata, written.metadata.version);
+      return written;
     },
     async destroy(pointer, call) {
-      write(pointer);
-      return state.destroy(pointer, call);
+      hardSignal.throwIfAborted();
+      await core.destroy(pointer, call);
+      done(pointer, undefined, call?.uid);
     },
-    async addFinalizer(pointer, ...finalizers) {
-      limits.checkFinalizer(pointer);
-      signal.throwIfAborted();
-      counters.write();
-      await state.addFinalizer(pointer, ...finalizers);
-    },
-    async removeFinalizer(pointer, ...finalizers) {
-      limits.checkFinalizer(pointer);
-      signal.throwIfAborted();
-      counters.write();
-      try {
-        await state.removeFinalizer(pointer, ...finalizers);
-      } catch (error) {
-        // What is gone has no finalizer any more.
-        if (!isNotFoundError(error)) throw error;
-      }
-    },
-  };
+    watch: (pointer, call) => core.watch(pointer, call),
+    watchKind: (kind, call) => core.watchKind(kind, call),
+    watchKindAggregated: (kind, call) => core.watchKindAggregated(kind, call),
+    watchKinds: (kinds, call) => core.watchKinds(kinds, call),
+    ...(teardown && {
+      async teardown(pointer, call) {
+        hardSignal.throwIfAborted();
+        const ready = await teardown.call(core, pointer, call);
+        onWrite?.(pointer, undefined);
+        return ready;
+      },
+    }),
+    ...(teardownAndDestroy && { teardownAndDestroy: (pointer, call) => teardownAndDestroy.call(core, pointer, call) }),
+    ...(waitForRevision && { waitForRevision: waitForRevision.bind(core) }),
+  } satisfies CoreState;
 }

@@ -1,5 +1,5 @@
 import type { Logger } from '../environment/index.ts';
-import type { Metadata, Pointer, Resource, ResourceInput, TypedKind } from '../resource/index.ts';
+import type { Kind, Metadata, Pointer, Resource, ResourceInput, TypedKind } from '../resource/index.ts';
 import type {
   CallOptions,
   CreateOptions,
@@ -33,7 +33,9 @@ export interface Output {
 
 /** The state, limited to what the controller declared: inputs (and output types) to read. */
 export interface ControllerReader {
+  /** Of a cached kind: from the cache, once that is filled. */
   get<Spec = unknown>(pointer: Pointer<Spec>, options?: ReadOptions): Promise<Resource<Spec>>;
+  /** The same. */
   list<Spec = unknown>(kind: TypedKind<Spec>, options?: ListOptions): Promise<ResourceList<Spec>>;
   /** The same reads past the cache, linearizable. */
   readonly uncached: Pick<ControllerReader, 'get' | 'list'>;
@@ -69,6 +71,10 @@ export interface ControllerWriter {
 export interface ControllerContext extends ControllerReader, ControllerWriter {
   /** The controller's name. */
   readonly name: string;
+  /**
+   * Aborts when the runtime is to stop. A run that is on its way may go on, read and write until the grace period is over;
+   * after that its calls reject with Closed.
+   */
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
@@ -108,4 +114,45 @@ export interface QueueController {
   run?(context: ControllerContext & { readonly wake: (pointer: Pointer) => void }): Promise<void>;
   /** After all workers have ended. */
   shutdown?(context: ControllerContext): Promise<void>;
+}
+
+/** What a classic controller gets for one run. */
+export interface ClassicContext extends ControllerContext {
+  /**
+   * Waits until an input may have changed; several changes are one wake-up, and the first is there at the start. `false`: the
+   * runtime is to stop.
+   */
+  nextWakeUp(): Promise<boolean>;
+  /** Wakes this controller once more. */
+  queueReconcile(): void;
+  /** Replaces the inputs; wakes when that adds one. Invalid, with nothing changed, when they are no good. */
+  updateInputs(inputs: readonly Input[]): void;
+  /** After a good cycle: the next failure waits for the first back-off again. */
+  resetRestartBackoff(): void;
+  /** From here on what is written counts as touched. */
+  startTrackingOutputs(): void;
+  /**
+   * Tears down what this controller owns of these kinds and has not touched since `startTrackingOutputs`, and destroys what
+   * is torn down and free of finalizers, now or later. Rejects, before anything is taken down, when a tracked write failed with
+   * anything but a phase conflict.
+   */
+  cleanupOutputs(...kinds: readonly Kind[]): Promise<void>;
+}
+
+/** A controller with one logical thread, that looks at everything whenever it wakes. */
+export interface ClassicController {
+  readonly name: string;
+  /** Where it starts from, at each start. */
+  readonly inputs: readonly Input[];
+  readonly outputs: readonly Output[];
+  /** Returns: it is finished. Throws: it is started again, after a back-off. */
+  run(context: ClassicContext): Promise<void>;
+  /** After the run has ended. */
+  shutdown?(context: ControllerContext): Promise<void>;
+}
+
+export type AnyController = QueueController | ClassicController;
+
+export function isQueueController(controller: AnyController): controller is QueueController {
+  return 'reconcile' in controller;
 }

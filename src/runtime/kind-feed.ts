@@ -1,122 +1,112 @@
-import type { Environment, Logger } from '../environment/index.ts';
-import type { Kind, Resource } from '../resource/index.ts';
-import { errorCode, kindText } from '../resource/index.ts';
-import type { State, StateEvent, Watch } from '../state/index.ts';
+import type { Kind, Metadata, Resource } from '../resource/index.ts';
+import type { KindView } from './kind-view.ts';
 
-/** What became of one resource; several steps may be one. */
+/** What became of one resource; several steps may be one, but never two incarnations. */
 export interface FeedChange {
-  readonly old: Resource | undefined;
-  readonly value: Resource | undefined;
+  readonly old: Metadata | undefined;
+  readonly value: Metadata | undefined;
   /** Was there already when the subscriber came. */
   readonly initial: boolean;
 }
 
 export interface FeedSubscriber {
   change(change: FeedChange): void;
-  /** The feed lost its place and found it again: anything may have changed. */
-  resync(): void;
+  /**
+   * Steps were left out. `lost`: the feed lost its place and found it again, anything may have changed. `coalesced`: of
+   * what changed the first and the last state are told, but not those between.
+   */
+  resync(how: 'lost' | 'coalesced'): void;
   /** All that was there at the start has been told. */
   synced(): void;
 }
 
-const firstRetryMs = 250;
-const maxRetryMs = 30_000;
-
-/** The one watch of a kind that all controllers share. It mends itself and never stops the runtime. */
+/** All that the runtime knows of one kind, and who wants to be told of its changes. It keeps metadata only. */
 export class KindFeed {
-  readonly #state: State;
-  readonly #environment: Environment;
-  readonly #log: Logger;
-  readonly #kind: Kind;
-  readonly #signal: AbortSignal;
-  readonly #known = new Map<string, Resource>();
+  readonly kind: Kind;
+  /** Whole resources, where reads of this kind are cached. */
+  readonly view: KindView | undefined;
+  readonly #known = new Map<string, Metadata>();
   readonly #subscribers = new Set<FeedSubscriber>();
+  /** The newest revision (or version) that came, as decimal text; empty: none yet. */
+  position = '';
+  /** Ids that the contents being given hold, while they are given anew. */
+  #given: Set<string> | undefined;
   #synced = false;
 
-  constructor(options: {
-    readonly state: State;
-    readonly environment: Environment;
-    readonly log: Logger;
-    readonly kind: Kind;
-    readonly signal: AbortSignal;
-  }) {
-    this.#state = options.state;
-    this.#environment = options.environment;
-    this.#log = options.log;
-    this.#kind = options.kind;
-    this.#signal = options.signal;
+  constructor(kind: Kind, view?: KindView) {
+    this.kind = kind;
+    this.view = view;
+  }
+
+  get synced(): boolean {
+    return this.#synced;
   }
 
   get size(): number {
     return this.#known.size;
   }
 
-  subscribe(subscriber: FeedSubscriber): void {
+  get subscribed(): boolean {
+    return this.#subscribers.size > 0;
+  }
+
+  /** Metadata of all that is there. */
+  known(): IterableIterator<Metadata> {
+    return this.#known.values();
+  }
+
+  /** Tells what is there already, then what changes. Dispose to end it. */
+  subscribe(subscriber: FeedSubscriber): Disposable {
     this.#subscribers.add(subscriber);
     for (const value of this.#known.values()) subscriber.change({ old: undefined, value, initial: true });
     if (this.#synced) subscriber.synced();
+    return { [Symbol.dispose]: () => void this.#subscribers.delete(subscriber) };
   }
 
-  /** Runs until the signal aborts. */
-  async run(): Promise<void> {
-    let delayMs = firstRetryMs;
-    while (!this.#signal.aborted) {
-      try {
-        const watch: Watch = await this.#state.follow(this.#kind, { bootstrapContents: true, signal: this.#signal });
-        delayMs = firstRetryMs;
-        let failure: unknown;
-        await watch.drain((batch) => {
-          for (const event of batch) {
-            if (event.type === 'errored') failure = event.error;
-            else this.#see(event);
-          }
-        });
-        if (this.#signal.aborted || errorCode(failure) === 'Closed') return;
-        if (failure !== undefined) throw failure;
-      } catch (error) {
-        if (this.#signal.aborted) return;
-        this.#log.log('warn', `the watch of ${kindText(this.#kind)} failed; trying again`, { error, delayMs });
-        await this.#environment.sleep(delayMs, this.#signal).catch(() => {});
-        delayMs = Math.min(delayMs * 2, maxRetryMs);
-      }
-    }
+  /** All contents are about to be given (again). */
+  beginContents(): void {
+    this.#given = new Set();
   }
 
-  #see(event: StateEvent): void {
-    switch (event.type) {
-      case 'created':
-      case 'updated': {
-        const { id } = event.resource.metadata;
-        const old = this.#known.get(id);
-        this.#known.set(id, event.resource);
-        if (old?.metadata.version === event.resource.metadata.version) return;
-        return this.#tell({ old, value: event.resource, initial: !this.#synced });
-      }
-      case 'destroyed': {
-        const { id } = event.resource.metadata;
-        const old = this.#known.get(id);
-        this.#known.delete(id);
-        if (old !== undefined) this.#tell({ old, value: undefined, initial: false });
-        return;
-      }
-      case 'bootstrapped':
-        if (this.#synced) return this.#resynced();
-        this.#synced = true;
-        for (const subscriber of this.#subscribers) subscriber.synced();
-        return;
-      case 'noop':
-        if (event.resync === true) this.#resynced();
-        return;
-      default:
-        return;
+  /** All contents have been given: what was not among them is gone. */
+  endContents(): void {
+    const given = this.#given;
+    this.#given = undefined;
+    if (given !== undefined) {
+      for (const id of [...this.#known.keys()]) if (!given.has(id)) this.remove(id);
     }
+    this.view?.fill();
+    if (this.#synced) return this.resync('lost');
+    this.#synced = true;
+    for (const subscriber of this.#subscribers) subscriber.synced();
+  }
+
+  put(resource: Resource): void {
+    const { metadata } = resource;
+    this.#given?.add(metadata.id);
+    const old = this.#known.get(metadata.id);
+    if (old !== undefined && old.version === metadata.version) return;
+    this.#known.set(metadata.id, metadata);
+    this.view?.put(resource);
+    const initial = !this.#synced;
+    if (old === undefined || old.uid === metadata.uid) return this.#tell({ old, value: metadata, initial });
+    this.#tell({ old, value: undefined, initial: false });
+    this.#tell({ old: undefined, value: metadata, initial });
+  }
+
+  remove(id: string): void {
+    const old = this.#known.get(id);
+    if (old === undefined) return;
+    this.#known.delete(id);
+    this.view?.remove(id);
+    this.#tell({ old, value: undefined, initial: false });
+  }
+
+  resync(how: 'lost' | 'coalesced'): void {
+    for (const subscriber of this.#subscribers) subscriber.resync(how);
   }
 
   #tell(change: FeedChange): void {
     for (const subscriber of this.#subscribers) subscriber.change(change);
-  }
-
-  #resynced(): void {
-    for (const subscriber of this.#subscribers) subscriber.resync();
   }
 }

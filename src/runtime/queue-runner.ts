@@ -1,376 +1,273 @@
-import type { Environment, Logger } from '../environment/index.ts';
-import type { KeyedQueue } from '../queue/index.ts';
+import type { KeyedQueue, QueueItem } from '../queue/index.ts';
 import { createQueue } from '../queue/index.ts';
 import type { Metadata, Pointer } from '../resource/index.ts';
-import { pointerText, sameValue } from '../resource/index.ts';
-import type { CoreState } from '../state/index.ts';
-import { AccessLimits } from './access.ts';
+import { pointerText } from '../resource/index.ts';
+import { AccessLimits, covers } from './access.ts';
 import { controllerContext } from './context.ts';
-import type { ControllerContext, Input, MappedInput, QueueController } from './controller.ts';
-import type { FeedChange, FeedSubscriber } from './kind-feed.ts';
-import { RequeueError, SkipError } from './run-errors.ts';
-import type { ControllerStatus, KeyStatus } from './runtime.ts';
+import type { ControllerContext, Input, QueueController, ReconcileResult } from './controller.ts';
+import type { Cause, WriteLog } from './hot-loops.ts';
+import { HotLoops, newWriteLog } from './hot-loops.ts';
+import { InputMapper } from './input-mapper.ts';
+import { Instruments } from './instruments.ts';
+import type { KeyRecord } from './key-records.ts';
+import { KeyRecords } from './key-records.ts';
+import { keyOf } from './keys.ts';
+import type { FeedChange } from './kind-feed.ts';
+import { isDelay, requeueOf, skipOf } from './run-errors.ts';
+import { keepRunning } from './run-hook.ts';
+import type { Runner, RunnerOptions } from './runner.ts';
+import type { ControllerStatus } from './runtime.ts';
 
-/** What is there at the start runs after what changes. */
+/** What is there at the start, or is looked at once more, runs after what changes. */
 const initialPriority = -100;
-/** A key that wrote in this many runs in a row … */
-const hotRuns = 100;
-/** … within this time is slowed down, milliseconds. */
-const hotWindowMs = 5_000;
-const hotDelayMs = 1_000;
-/** Workers give way to timers and input after this long, milliseconds. */
-const breathAfterMs = 5;
-
-interface KeyRecord {
-  readonly pointer: Pointer;
-  uid: string | undefined;
-  failures: number;
-  lastError: string | undefined;
-  /** Wall clock, when the present row of failures began. */
-  failingSince: string | undefined;
-  writes: number;
-  hotSince: number;
-  hotCount: number;
-}
-
-interface MappedJob {
-  readonly inputs: MappedInput[];
-  initial: boolean;
-}
+/** A key that is slowed down runs at most this often, milliseconds. */
+const slowedMs = 1_000;
 
 /** Runs one queue controller. */
-export class QueueRunner {
+export class QueueRunner implements Runner {
   readonly controller: QueueController;
-  readonly #environment: Environment;
-  readonly #core: CoreState;
-  readonly #log: Logger;
+  readonly #options: RunnerOptions;
   readonly #limits: AccessLimits;
+  readonly #instruments: Instruments;
   readonly #queue: KeyedQueue;
-  readonly #mapQueue: KeyedQueue;
-  readonly #records = new Map<string, KeyRecord>();
-  readonly #jobs = new Map<string, MappedJob>();
-  readonly #running = new Map<string, { readonly since: number }>();
+  readonly #mapper: InputMapper;
+  readonly #records: KeyRecords;
+  readonly #hotLoops: HotLoops;
   readonly #primaries: readonly Input[];
-  #lastBreath = 0;
+  #runHookEnded = true;
 
-  constructor(
-    controller: QueueController,
-    options: {
-      readonly environment: Environment;
-      readonly core: CoreState;
-      readonly log: Logger;
-      readonly maxBackoffMs?: number | undefined;
-    },
-  ) {
+  constructor(controller: QueueController, options: RunnerOptions) {
+    const { environment, log } = options;
     this.controller = controller;
-    this.#environment = options.environment;
-    this.#core = options.core;
-    this.#log = options.log.with({ controller: controller.name });
+    this.#options = options;
     this.#limits = new AccessLimits(controller.name, controller.inputs, controller.outputs);
-    const queueOptions = options.maxBackoffMs === undefined ? {} : { maxDelayMs: options.maxBackoffMs };
-    this.#queue = createQueue(options.environment, queueOptions);
-    this.#mapQueue = createQueue(options.environment, queueOptions);
+    this.#instruments = new Instruments(environment, controller.name);
+    const queueOptions = { maxDelayMs: options.maxBackoffMs };
+    this.#queue = createQueue(environment, queueOptions);
+    this.#records = new KeyRecords(environment, log);
+    this.#hotLoops = new HotLoops(environment);
     this.#primaries = controller.inputs.filter((input) => input.kind === 'primary');
+    this.#mapper = new InputMapper({
+      controller,
+      environment,
+      log,
+      queueOptions,
+      breather: options.breather,
+      wake: (pointer, priority, afterMs, cause) => this.#wake(pointer, priority, afterMs, cause),
+      wakeAll: () => this.#wakeAll(),
+    });
   }
 
-  /** What one input's feed has to be told to. */
-  subscriber(input: Input, synced: () => void): FeedSubscriber {
-    const wanted = (change: FeedChange): boolean => input.id === undefined || (change.value ?? change.old)?.metadata.id === input.id;
-    return {
-      change: (change) => {
-        if (!wanted(change)) return;
-        if (input.kind === 'primary') this.#primaryChanged(change);
-        else this.#mappedChanged(input, change);
-      },
-      resync: () => {
-        if (input.kind !== 'primary') return;
-        for (const [key, record] of this.#records)
-          if (record.pointer.type === input.type && record.pointer.namespace === input.namespace) this.#add(key, initialPriority);
-      },
-      synced,
-    };
+  /** Runs until the signal aborts and what was in flight has ended. Never rejects. */
+  async run(signal: AbortSignal, hardSignal: AbortSignal, synced: () => void): Promise<void> {
+    let missing = this.controller.inputs.length;
+    const subscriptions = this.controller.inputs.map((input) =>
+      this.#options.feeds.subscribe(input, {
+        change: (change) => this.#change(input, change),
+        // A former parent may be among what was left out, and nobody knows which one that is.
+        resync: (how) => (how === 'lost' || input.kind === 'mapped' ? this.#wakeAll() : undefined),
+        synced: () => (--missing === 0 ? synced() : undefined),
+      }),
+    );
+    const plain = this.#context(signal, hardSignal);
+    const running: Promise<void>[] = [this.#mapper.run(plain)];
+    for (let count = 0; count < (this.controller.concurrency ?? 1); count++) running.push(this.#work(signal, hardSignal));
+    if (this.controller.run !== undefined) running.push(this.#runHook(plain));
+    await Promise.all(running);
+    for (const subscription of subscriptions) subscription[Symbol.dispose]();
   }
 
-  /** Runs until the signal aborts and what was in flight has ended. */
-  async run(signal: AbortSignal): Promise<void> {
-    const workers: Promise<void>[] = [];
-    for (let count = 0; count < (this.controller.concurrency ?? 1); count++) workers.push(this.#work(signal));
-    workers.push(this.#mapWork(signal));
-    if (this.controller.run !== undefined) workers.push(this.#runHook(signal));
-    await Promise.all(workers);
-    if (this.controller.shutdown === undefined) return;
-    try {
-      await this.controller.shutdown(this.#context(new AbortController().signal, undefined));
-    } catch (error) {
-      this.#log.log('error', 'the shutdown hook failed', { error });
-    }
+  async shutdown(signal: AbortSignal): Promise<void> {
+    await this.controller.shutdown?.(this.#context(signal, signal));
   }
 
-  shutDown(): void {
+  stopTaking(): void {
     this.#queue.shutDown();
-    this.#mapQueue.shutDown();
+    this.#mapper.shutDown();
   }
 
-  /** Keys that are being reconciled now. */
   inFlight(): readonly string[] {
-    return [...this.#running.keys()].map((key) => pointerText(fromKey(key)));
-  }
-
-  wake(pointer: Pointer): void {
-    this.#enqueue(pointer, 0);
+    const { mapping } = this.#mapper;
+    return [
+      ...this.#records.running(),
+      ...(mapping === undefined ? [] : [`the mapping of ${mapping}`]),
+      ...(this.#runHookEnded ? [] : ['the run hook']),
+    ];
   }
 
   status(): ControllerStatus {
-    const keys: KeyStatus[] = [];
-    for (const [key, record] of this.#records) {
-      const nextRunInMs = this.#queue.dueInMs(key);
-      if (record.failures === 0 && !this.#running.has(key) && nextRunInMs === undefined) continue;
-      keys.push({
-        pointer: record.pointer,
-        running: this.#running.has(key),
-        failures: record.failures,
-        ...(record.lastError !== undefined && { lastError: record.lastError }),
-        ...(record.failingSince !== undefined && { failingSince: record.failingSince }),
-        ...(nextRunInMs !== undefined && { nextRunInMs }),
-      });
-    }
+    const keys = this.#records.status(
+      (key) => this.#queue.dueInMs(key),
+      (key) => this.#hotLoops.isHot(key),
+    );
     return { name: this.controller.name, queued: this.#queue.length, running: this.#queue.running, keys };
   }
 
-  #primaryChanged({ old, value, initial }: FeedChange): void {
-    const { metadata } = (value ?? old) as { metadata: Metadata };
-    const key = toKey(metadata);
-    const record = this.#record(key, metadata);
-    // Back-off and counters belong to an incarnation.
-    if (value === undefined || (record.uid !== undefined && record.uid !== value.metadata.uid)) {
-      this.#queue.forget(key);
-      record.failures = 0;
-      record.lastError = undefined;
-      record.failingSince = undefined;
-      record.hotCount = 0;
-    }
-    record.uid = value?.metadata.uid;
-    this.#add(key, initial ? initialPriority : 0);
-  }
-
-  #mappedChanged(input: Input, { old, value, initial }: FeedChange): void {
-    const { metadata } = (value ?? old) as { metadata: Metadata };
-    if (
-      input.kind === 'mappedDestroyReady' &&
-      value !== undefined &&
-      !(value.metadata.phase === 'tearingDown' && value.metadata.finalizers.length === 0)
-    )
-      return;
-    const key = toKey(metadata);
-    let job = this.#jobs.get(key);
-    if (job === undefined) {
-      job = { inputs: [], initial };
-      this.#jobs.set(key, job);
-    }
-    job.initial &&= initial;
-    // A former parent has to wake too, so the old value is mapped beside the new one where they could differ.
-    if (old !== undefined && value !== undefined && !samePlace(old.metadata, value.metadata))
-      note(job.inputs, { metadata: old.metadata, destroyed: false });
-    note(job.inputs, { metadata, destroyed: value === undefined });
-    this.#mapQueue.add(key, { priority: initial ? initialPriority : 0 });
-  }
-
-  #record(key: string, pointer: Pointer): KeyRecord {
-    let record = this.#records.get(key);
-    if (record === undefined) {
-      const { namespace, type, id } = pointer;
-      record = {
-        pointer: { namespace, type, id },
-        uid: undefined,
-        failures: 0,
-        lastError: undefined,
-        failingSince: undefined,
-        writes: 0,
-        hotSince: 0,
-        hotCount: 0,
-      };
-      this.#records.set(key, record);
-    }
-    return record;
-  }
-
-  #enqueue(pointer: Pointer, priority: number, afterMs = 0): void {
-    if (!this.#primaries.some((input) => input.type === pointer.type && input.namespace === pointer.namespace)) {
-      this.#log.log('error', `${pointerText(pointer)} is not of a primary input, so it cannot be queued`, {});
-      return;
-    }
-    const key = toKey(pointer);
-    this.#record(key, pointer);
-    this.#add(key, priority, afterMs);
-  }
-
-  #add(key: string, priority: number, afterMs = 0): void {
-    const record = this.#records.get(key);
-    if (record !== undefined && record.hotCount >= hotRuns) {
-      record.hotCount = hotRuns / 2;
-      this.#log.log('warn', `${pointerText(record.pointer)} is written again and again; it is slowed down`, {});
-      this.#environment.metrics
-        .counter('steadystate_controller_hot_loops_total', 'Keys that were slowed down')
-        .add(1, { controller: this.controller.name });
-      this.#queue.add(key, { priority, afterMs: hotDelayMs });
-    } else this.#queue.add(key, { priority, afterMs });
-  }
-
-  async #work(signal: AbortSignal): Promise<void> {
-    const labels = { controller: this.controller.name };
-    const { metrics } = this.#environment;
-    const seconds = metrics.histogram('steadystate_controller_reconcile_seconds', 'Duration of reconciles');
-    const failures = metrics.counter('steadystate_controller_failures_total', 'Reconciles that failed');
-    for (let item = await this.#queue.take(signal); item !== undefined; item = await this.#queue.take(signal)) {
-      const { key } = item;
-      const record = this.#record(key, fromKey(key));
-      const start = this.#environment.elapsed();
-      this.#running.set(key, { since: start });
-      record.writes = 0;
-      try {
-        const result = await this.controller.reconcile(this.#context(signal, record), { pointer: record.pointer });
-        this.#succeeded(record);
-        if (result?.requeueAfterMs !== undefined) item.requeue(result.requeueAfterMs);
-        else item.done();
-      } catch (error) {
-        if (signal.aborted) item.done();
-        else if (error instanceof SkipError) {
-          this.#succeeded(record);
-          item.done();
-        } else if (error instanceof RequeueError) {
-          if (error.cause !== undefined) this.#failed(record, error.cause);
-          item.fail({ afterMs: error.afterMs });
-        } else {
-          failures.add(1, labels);
-          this.#failed(record, error);
-          item.fail();
-        }
+  #change(input: Input, change: FeedChange): void {
+    const { old, value, initial } = change;
+    const metadata = (value ?? old) as Metadata;
+    if (input.id !== undefined && input.id !== metadata.id) return;
+    const priority = initial ? initialPriority : 0;
+    if (input.kind === 'primary') {
+      const key = keyOf(metadata);
+      // Back-off and counters belong to an incarnation.
+      if (value === undefined) {
+        this.#queue.forget(key);
+        this.#records.forget(key);
+        this.#hotLoops.forget(key);
       }
-      this.#running.delete(key);
-      seconds.observe((this.#environment.elapsed() - start) / 1000, labels);
-      this.#countHot(record, start);
-      if (record.uid === undefined && record.failures === 0) this.#records.delete(key);
-      await this.#breathe();
+      return this.#add(key, priority, 0, metadata);
+    }
+    if (input.kind === 'mappedDestroyReady') {
+      if (value !== undefined && !isDestroyReady(value)) return;
+      // A state that was not ready never woke anybody.
+      if (old !== undefined && value !== undefined && !isDestroyReady(old))
+        return this.#mapper.add({ ...change, old: undefined }, priority);
+    }
+    this.#mapper.add(change, priority);
+  }
+
+  #wakeAll(): void {
+    for (const { namespace, type, id } of this.#primaries) {
+      for (const metadata of this.#options.feeds.known({ namespace, type }))
+        if (id === undefined || id === metadata.id) this.#add(keyOf(metadata), initialPriority, 0, undefined);
     }
   }
 
-  /** Timers and input get their turn between reconciles. */
-  async #breathe(): Promise<void> {
-    if (this.#environment.elapsed() - this.#lastBreath < breathAfterMs) return;
-    await this.#environment.breathe();
-    this.#lastBreath = this.#environment.elapsed();
+  #wake(pointer: Pointer, priority: number, afterMs: number, cause: Cause | undefined): void {
+    if (this.#primaries.some((input) => covers(input, pointer))) return this.#add(keyOf(pointer), priority, afterMs, cause);
+    this.#options.log.log('error', `${pointerText(pointer)} is of no primary input, so it cannot be queued`, {});
   }
 
-  #succeeded(record: KeyRecord): void {
-    record.failures = 0;
-    record.lastError = undefined;
-    record.failingSince = undefined;
+  #add(key: string, priority: number, afterMs: number, cause: Cause | undefined): void {
+    const slowedDownMs = this.#hotLoops.wake(key, cause, this.#records.isRunning(key));
+    this.#instruments.wakeUps.add(1, this.#instruments.labels);
+    this.#queue.add(key, { priority, afterMs: Math.max(afterMs, slowedDownMs) });
   }
 
-  #failed(record: KeyRecord, error: unknown): void {
-    record.failures++;
-    record.failingSince ??= this.#environment.timestamp();
-    record.lastError = error instanceof Error ? error.message : String(error);
-    this.#log.log('warn', `reconciling ${pointerText(record.pointer)} failed`, { error, failures: record.failures });
-  }
-
-  #countHot(record: KeyRecord, start: number): void {
-    if (record.writes === 0 || start - record.hotSince > hotWindowMs) {
-      record.hotSince = start;
-      record.hotCount = record.writes === 0 ? 0 : 1;
-    } else record.hotCount++;
-  }
-
-  async #mapWork(signal: AbortSignal): Promise<void> {
-    for (let item = await this.#mapQueue.take(signal); item !== undefined; item = await this.#mapQueue.take(signal)) {
-      const job = this.#jobs.get(item.key);
-      if (job === undefined) {
+  async #work(signal: AbortSignal, hardSignal: AbortSignal): Promise<void> {
+    let writes = newWriteLog();
+    const context = this.#context(signal, hardSignal, (pointer, version) => {
+      writes.count++;
+      writes.written.set(keyOf(pointer), version);
+    });
+    for (;;) {
+      const item = await this.#queue.take(signal);
+      if (item === undefined) return;
+      const behind = this.#options.cache.caughtUp(this.controller.name, signal);
+      if (behind !== undefined) await behind.catch(() => {});
+      if (signal.aborted) {
         item.done();
-        continue;
-      }
-      this.#jobs.delete(item.key);
-      try {
-        for (const input of job.inputs) {
-          for (const pointer of (await this.controller.mapInput?.(this.#context(signal, undefined), input)) ?? []) {
-            this.#enqueue(pointer, job.initial ? initialPriority : 0, this.controller.mappedDelayMs?.(pointer));
-          }
-        }
-        item.done();
-      } catch (error) {
-        if (signal.aborted) {
-          item.done();
-          continue;
-        }
-        this.#log.log('warn', `mapping ${pointerText(fromKey(item.key))} failed; trying again`, { error });
-        // What came meanwhile goes behind what is tried again.
-        const later = this.#jobs.get(item.key);
-        this.#jobs.set(
-          item.key,
-          later === undefined ? job : { inputs: [...job.inputs, ...later.inputs], initial: job.initial && later.initial },
-        );
-        item.fail();
-      }
-      await this.#breathe();
-    }
-  }
-
-  async #runHook(signal: AbortSignal): Promise<void> {
-    let delayMs = 500;
-    while (!signal.aborted) {
-      const start = this.#environment.elapsed();
-      try {
-        await this.controller.run?.({ ...this.#context(signal, undefined), wake: (pointer) => this.#enqueue(pointer, 0) });
         return;
-      } catch (error) {
-        if (signal.aborted) return;
-        if (this.#environment.elapsed() - start > 60_000) delayMs = 500;
-        this.#log.log('warn', 'the run hook failed; starting it again', { error, delayMs });
-        await this.#environment.sleep(delayMs * (0.5 + this.#environment.random()), signal).catch(() => {});
-        delayMs = Math.min(delayMs * 1.5, 60_000);
       }
+      writes = newWriteLog();
+      await this.#runOne(context, item, writes);
+      const pause = this.#options.breather.pause();
+      if (pause !== undefined) await pause;
     }
   }
 
-  #context(signal: AbortSignal, record: KeyRecord | undefined): ControllerContext {
-    const labels = { controller: this.controller.name };
-    const { metrics } = this.#environment;
-    const reads = metrics.counter('steadystate_controller_reads_total', 'Reads of controllers');
-    const writes = metrics.counter('steadystate_controller_writes_total', 'Writes of controllers');
+  async #runOne(context: ControllerContext, item: QueueItem, writes: WriteLog): Promise<void> {
+    const { environment, log } = this.#options;
+    const { labels, queueSeconds, reconcileSeconds, queueLength } = this.#instruments;
+    const { key } = item;
+    const record = this.#records.start(key);
+    this.#hotLoops.start(key);
+    queueLength.set(this.#queue.length, labels);
+    queueSeconds.observe(item.waitedMs / 1000, labels);
+    const start = environment.elapsed();
+    try {
+      const result = await this.controller.reconcile(
+        { ...context, log: log.with({ resource: pointerText(record.pointer) }) },
+        { pointer: record.pointer },
+      );
+      this.#succeeded(item, record, result);
+    } catch (error) {
+      this.#failed(item, record, error, context.signal);
+    }
+    reconcileSeconds.observe((environment.elapsed() - start) / 1000, labels);
+    this.#records.end(key, this.#queue.dueInMs(key) !== undefined);
+    const { becameHot, wakeNow } = this.#hotLoops.end(key, writes);
+    if (becameHot) {
+      this.#instruments.hotLoops.add(1, labels);
+      log.log('warn', `${pointerText(record.pointer)} is written again and again without a change of its inputs; it is slowed down`, {});
+    }
+    if (wakeNow) this.#queue.add(key);
+  }
+
+  #succeeded(item: QueueItem, record: KeyRecord, result: ReconcileResult | void): void {
+    const afterMs = result?.requeueAfterMs;
+    if (afterMs !== undefined && !isDelay(afterMs))
+      throw new RangeError(`reconcile answered requeueAfterMs ${afterMs}; expected a finite number from 0`);
+    this.#records.succeeded(record);
+    if (afterMs === undefined) return item.done();
+    this.#instruments.requeues.add(1, this.#instruments.labels);
+    item.requeue(this.#hotLoops.isHot(item.key) ? Math.max(afterMs, slowedMs) : afterMs);
+  }
+
+  #failed(item: QueueItem, record: KeyRecord, error: unknown, signal: AbortSignal): void {
+    const { failures, requeues, skips, labels } = this.#instruments;
+    const { log } = this.#options;
+    if (signal.aborted) {
+      log.log('debug', `reconciling ${pointerText(record.pointer)} was ended by the stop`, { error });
+      return item.done();
+    }
+    const skip = skipOf(error);
+    const requeue = skip === undefined ? requeueOf(error) : undefined;
+    if (skip !== undefined) {
+      skips.add(1, labels);
+      this.#records.succeeded(record);
+      if (skip.cause !== undefined) log.log('warn', `reconciling ${pointerText(record.pointer)} gave up`, { error: skip.cause });
+      item.done();
+    } else if (requeue !== undefined) {
+      requeues.add(1, labels);
+      if (requeue.cause !== undefined) {
+        failures.add(1, labels);
+        this.#records.failed(record, requeue.cause);
+      }
+      item.fail({ afterMs: this.#hotLoops.isHot(item.key) ? Math.max(requeue.afterMs, slowedMs) : requeue.afterMs });
+    } else {
+      failures.add(1, labels);
+      this.#records.failed(record, error);
+      item.fail();
+    }
+  }
+
+  async #runHook(context: ControllerContext): Promise<void> {
+    const hook = { ...context, wake: (pointer: Pointer) => this.#wake(pointer, 0, 0, undefined) };
+    this.#runHookEnded = false;
+    await keepRunning({
+      environment: this.#options.environment,
+      log: this.#options.log,
+      signal: context.signal,
+      what: 'the run hook',
+      run: async () => this.controller.run?.(hook),
+    });
+    this.#runHookEnded = true;
+  }
+
+  #context(
+    signal: AbortSignal,
+    hardSignal: AbortSignal,
+    onWrite?: (pointer: Pointer, version: string | undefined) => void,
+  ): ControllerContext {
+    const { core, environment, log, cache, limiter } = this.#options;
     return controllerContext({
       name: this.controller.name,
-      core: this.#core,
-      environment: this.#environment,
+      core,
+      environment,
       limits: this.#limits,
-      log: record === undefined ? this.#log : this.#log.with({ resource: pointerText(record.pointer) }),
+      log,
       signal,
-      counters: {
-        read: () => reads.add(1, labels),
-        write: () => {
-          writes.add(1, labels);
-          if (record !== undefined) record.writes++;
-        },
-      },
+      hardSignal,
+      instruments: this.#instruments,
+      cache,
+      limiter,
+      ...(onWrite && { onWrite }),
     });
   }
 }
 
-/** Whether two states of one resource are mapped alike as far as metadata tells. */
-function samePlace(left: Metadata, right: Metadata): boolean {
-  return left.uid === right.uid && sameValue(left.labels, right.labels) && sameValue(left.annotations, right.annotations);
-}
-
-/** Keeps one entry for what is mapped alike, the newest. */
-function note(inputs: MappedInput[], input: MappedInput): void {
-  const place = inputs.findIndex((other) => samePlace(other.metadata, input.metadata));
-  if (place >= 0) inputs.splice(place, 1);
-  inputs.push(input);
-}
-
-function toKey({ namespace, type, id }: Pointer): string {
-  return `${namespace}\u0000${type}\u0000${id}`;
-}
-
-function fromKey(key: string): Pointer {
-  const [namespace = '', type = '', id = ''] = key.split('\u0000');
-  return { namespace, type, id };
+function isDestroyReady({ phase, finalizers }: Metadata): boolean {
+  return phase === 'tearingDown' && finalizers.length === 0;
 }

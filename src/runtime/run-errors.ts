@@ -2,8 +2,10 @@
 export class RequeueError extends Error {
   override readonly name: string = 'RequeueError';
   readonly afterMs: number;
+  /** RangeError when the interval is no finite number from 0. */
   constructor(afterMs: number, cause?: unknown) {
     super(cause instanceof Error ? cause.message : `run again after ${afterMs} ms`, cause === undefined ? undefined : { cause });
+    if (!isDelay(afterMs)) throw new RangeError(`a requeue needs a finite number of milliseconds from 0, found ${afterMs}`);
     this.afterMs = afterMs;
   }
 }
@@ -21,3 +23,23 @@ export const requeueError = (afterMs: number, cause?: unknown): Error => new Req
 
 /** Throw it to give a key up until its next change. */
 export const skipError = (cause?: unknown): Error => new SkipError(cause);
+
+/** The first of them in a chain of causes, by name, so that it may come from another copy of this package. */
+export const requeueOf = (error: unknown): RequeueError | undefined => {
+  const found = findNamed(error, 'RequeueError') as RequeueError | undefined;
+  return found !== undefined && isDelay(found.afterMs) ? found : undefined;
+};
+export const skipOf = (error: unknown): SkipError | undefined => findNamed(error, 'SkipError') as SkipError | undefined;
+
+export function isDelay(ms: unknown): ms is number {
+  return typeof ms === 'number' && Number.isFinite(ms) && ms >= 0;
+}
+
+function findNamed(error: unknown, name: string): Error | undefined {
+  const seen = new Set<unknown>();
+  for (let current = error; current instanceof Error && !seen.has(current); current = current.cause) {
+    if (current.name === name) return current;
+    seen.add(current);
+  }
+  return undefined;
+}

@@ -1,0 +1,121 @@
+import { addAbortListener } from 'node:events';
+import type { Kind, Pointer } from '../resource/index.ts';
+import type { ListOptions, ResourceList } from '../state/index.ts';
+import { keyOf, kindKeyOf } from './keys.ts';
+import type { KindFeed } from './kind-feed.ts';
+import type { KindView } from './kind-view.ts';
+
+/** What a controller has written, and a view must show before that controller runs again. */
+interface Expectation {
+  readonly pointer: Pointer;
+  readonly version?: string;
+  /** This incarnation was destroyed. */
+  readonly goneUid?: string;
+}
+
+/** The cached kinds: reads come from here, and a controller never runs on a view older than its own writes. */
+export class Cache {
+  readonly #feeds = new Map<string, KindFeed>();
+  readonly #globalRevision: boolean;
+  readonly #expectations = new Map<string, Map<string, Expectation>>();
+  #waiting: (() => void)[] = [];
+
+  constructor(feeds: readonly KindFeed[], globalRevision: boolean) {
+    for (const feed of feeds) this.#feeds.set(kindKeyOf(feed.kind), feed);
+    this.#globalRevision = globalRevision;
+  }
+
+  view(kind: Kind): KindView | undefined {
+    return this.#feeds.size === 0 ? undefined : this.#feeds.get(kindKeyOf(kind))?.view;
+  }
+
+  /** Resolves once all contents of the kind are in; rejects with the signal's reason. */
+  filled(kind: Kind, signal: AbortSignal): Promise<void> {
+    return this.#until(() => this.view(kind)?.filled !== false, signal);
+  }
+
+  list(kind: Kind, view: KindView, query: ListOptions): ResourceList {
+    const items = view.list(query);
+    const position = this.#feeds.get(kindKeyOf(kind))?.position ?? '';
+    return Object.freeze(this.#globalRevision && position !== '' ? { items, revision: Number(position) } : { items });
+  }
+
+  /** A controller wrote; without a version it destroyed the incarnation `uid` (the one that is known, if left out). */
+  wrote(controller: string, pointer: Pointer, version: string | undefined, uid?: string): void {
+    const view = this.view(pointer);
+    if (view === undefined) return;
+    let expected = this.#expectations.get(controller);
+    if (expected === undefined) {
+      expected = new Map();
+      this.#expectations.set(controller, expected);
+    }
+    const key = keyOf(pointer);
+    const before = expected.get(key);
+    if (version !== undefined) expected.set(key, { pointer, version });
+    else {
+      const goneUid = uid ?? view.get(pointer.id)?.metadata.uid;
+      expected.set(key, {
+        pointer,
+        ...(before?.version !== undefined && { version: before.version }),
+        ...(goneUid !== undefined && { goneUid }),
+      });
+    }
+  }
+
+  /** Resolves once the views show all that the controller has written; `undefined`: they do. */
+  caughtUp(controller: string, signal: AbortSignal): Promise<void> | undefined {
+    if (this.#isCaughtUp(controller)) return undefined;
+    return this.#until(() => this.#isCaughtUp(controller), signal);
+  }
+
+  /** The views have moved on. */
+  moved(): void {
+    if (this.#waiting.length === 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const look of waiting) look();
+  }
+
+  #isCaughtUp(controller: string): boolean {
+    const expected = this.#expectations.get(controller);
+    if (expected === undefined) return true;
+    for (const expectation of expected.values()) if (!this.#shows(expectation)) return false;
+    this.#expectations.delete(controller);
+    return true;
+  }
+
+  #shows({ pointer, version, goneUid }: Expectation): boolean {
+    const feed = this.#feeds.get(kindKeyOf(pointer));
+    if (feed?.view === undefined) return true;
+    // Contents that are being read may be older than the write.
+    if (!feed.view.filled) return false;
+    if (version !== undefined && isBefore(feed.position, version)) return false;
+    return goneUid === undefined || feed.view.get(pointer.id)?.metadata.uid !== goneUid;
+  }
+
+  #until(holds: () => boolean, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.reject(signal.reason as Error);
+    if (holds()) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const listener = addAbortListener(signal, () => {
+        listener[Symbol.dispose]();
+        this.#waiting = this.#waiting.filter((other) => other !== look);
+        reject(signal.reason as Error);
+      });
+      const look = (): void => {
+        if (!holds()) {
+          this.#waiting.push(look);
+          return;
+        }
+        listener[Symbol.dispose]();
+        resolve();
+      };
+      this.#waiting.push(look);
+    });
+  }
+}
+
+/** Compares revisions, or versions of one type, as decimal text: no number is large enough for all of them. */
+function isBefore(left: string, right: string): boolean {
+  return left.length === right.length ? left < right : left.length < right.length;
+}

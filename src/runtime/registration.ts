@@ -1,0 +1,66 @@
+import { kindText, nameProblem, visibleText } from '../resource/index.ts';
+import type { AnyController, Input, Output } from './controller.ts';
+import { isQueueController } from './controller.ts';
+
+const families = {
+  queue: { named: 'a queue controller', kinds: ['primary', 'mapped', 'mappedDestroyReady'] },
+  classic: { named: 'a classic controller', kinds: ['weak', 'strong', 'destroyReady'] },
+} as const;
+
+/** What is wrong with a registration, in words; none: it fits beside the others. */
+export function registrationProblem(controller: AnyController, others: readonly AnyController[]): string | undefined {
+  if (typeof controller.name !== 'string' || controller.name === '') return 'a controller needs a name';
+  if (others.some((other) => other.name === controller.name))
+    return `a controller named ${visibleText(controller.name)} is registered already`;
+  return inputsProblem(controller, controller.inputs) ?? queueProblem(controller) ?? outputsProblem(controller.outputs, others);
+}
+
+/** The same for inputs alone, which may change while a classic controller runs. */
+export function inputsProblem(controller: AnyController, inputs: readonly Input[]): string | undefined {
+  const family = isQueueController(controller) ? families.queue : families.classic;
+  const seen = new Set<string>();
+  for (const input of inputs) {
+    const { namespace, type, id, kind } = input;
+    for (const [field, name] of Object.entries({ namespace, type, id })) {
+      const problem = field === 'id' && name === undefined ? undefined : nameProblem(name as string);
+      if (problem !== undefined) return `the ${field} of an input: ${problem}`;
+    }
+    if (!(family.kinds as readonly string[]).includes(kind))
+      return `the input ${kindText(input)} is of kind ${kind}; ${family.named} takes ${family.kinds.join(', ')}`;
+    const key = JSON.stringify([namespace, type, id ?? null]);
+    if (seen.has(key)) return `the input ${kindText(input)}${id === undefined ? '' : `, ${visibleText(id)},`} is declared twice`;
+    seen.add(key);
+  }
+  return undefined;
+}
+
+function queueProblem(controller: AnyController): string | undefined {
+  if (!isQueueController(controller)) return undefined;
+  const { inputs, mapInput, concurrency } = controller;
+  if (!inputs.some((input) => input.kind === 'primary')) return 'a queue controller needs a primary input';
+  const mapped = inputs.find((input) => input.kind !== 'primary');
+  if (mapped !== undefined && mapInput === undefined)
+    return `the input ${kindText(mapped)} is ${mapped.kind}, so the controller needs mapInput`;
+  if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1))
+    return `concurrency must be a whole number from 1, found ${concurrency}`;
+  return undefined;
+}
+
+function outputsProblem(outputs: readonly Output[], others: readonly AnyController[]): string | undefined {
+  const seen = new Set<string>();
+  for (const { type, kind } of outputs) {
+    if (typeof type !== 'string' || type === '') return 'an output needs a type';
+    if (kind !== 'exclusive' && kind !== 'shared')
+      return `the output ${visibleText(type)} is of kind ${String(kind)}; it is exclusive or shared`;
+    if (seen.has(type)) return `the output ${visibleText(type)} is declared twice`;
+    seen.add(type);
+    for (const other of others) {
+      const clash = other.outputs.find((theirs) => theirs.type === type);
+      if (clash !== undefined && (clash.kind === 'exclusive' || kind === 'exclusive')) {
+        const both = `${kind} here and ${clash.kind} in ${visibleText(other.name)}`;
+        return `the output ${visibleText(type)} is ${both}: an exclusive output has one controller`;
+      }
+    }
+  }
+  return undefined;
+}
