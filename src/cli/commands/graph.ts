@@ -1,3 +1,4 @@
+import { visibleText } from '../../resource/index.ts';
 import type { ControllerGraph } from '../../runtime/index.ts';
 import { graphToDot, graphToMermaid } from '../../runtime/index.ts';
 import type { InventoryEntry } from '../../workload/index.ts';
@@ -57,7 +58,7 @@ async function resourceEdges(session: Session, context: CommandContext): Promise
 
 function edgesText(edges: readonly Edge[], format: 'dot' | 'mermaid' | 'json'): string {
   if (format === 'json') return `${jsonText({ edges })}\n`;
-  const quote = (text: string): string => JSON.stringify(text);
+  const quote = (text: string): string => JSON.stringify(visibleText(text));
   if (format === 'dot')
     return `digraph resources {\n  rankdir=LR;\n${edges.map(({ parent, child, ready }) => `  ${quote(parent)} -> ${quote(child)}${ready ? '' : ' [style=dashed]'};\n`).join('')}}\n`;
   const ids = new Map<string, string>();
@@ -66,7 +67,7 @@ function edgesText(edges: readonly Edge[], format: 'dot' | 'mermaid' | 'json'): 
     if (known !== undefined) return known;
     const id = `n${ids.size}`;
     ids.set(name, id);
-    return `${id}[${quote(name)}]`;
+    return `${id}["${visibleText(name).replaceAll('"', '#quot;')}"]`;
   };
   return `flowchart LR\n${edges.map(({ parent, child, ready }) => `  ${node(parent)} ${ready ? '-->' : '-.->'} ${node(child)}\n`).join('')}`;
 }

@@ -1,5 +1,6 @@
 import type { Pointer, Resource } from '../../resource/index.ts';
 import { isNotFoundError, visibleText } from '../../resource/index.ts';
+import { stringifyYaml } from '../../wire/index.ts';
 import type { Condition, InventoryEntry } from '../../workload/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
@@ -38,6 +39,8 @@ export async function whyCommand(context: CommandContext, typeName: string, id: 
     const why = await explain(session, types, resource, companion);
     const { io, environment } = context;
     if (format === 'json') io.write(`${jsonText(why)}\n`);
+    else if (format === 'yaml') io.write(stringifyYaml(why));
+    else if (typeof format === 'object') io.write(format.jsonPath(why));
     else {
       io.write(`${visibleText(id)} is ${why.state}\n`);
       for (const { about, reason, message, since } of why.causes) {

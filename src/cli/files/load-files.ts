@@ -6,6 +6,7 @@ import type { YamlDocument } from '../../wire/index.ts';
 import { parseYaml, yamlError } from '../../wire/index.ts';
 import { UsageError } from '../exit-codes.ts';
 import type { CliIo } from '../io.ts';
+import { findMask } from '../output/mask.ts';
 import type { TypesLookup } from '../types-lookup.ts';
 
 /** One resource of a file, and where it stands. */
@@ -117,6 +118,8 @@ function readResource(
   if (metadata.id === undefined) fail(['metadata'], 'needs an id');
   if (!Object.hasOwn(value, 'spec')) fail([], 'needs a spec');
   const known = findType(metadata.type as string, types, fail);
+  const hidden = known.definition?.sensitivity === 'sensitive' ? findMask(value.spec, ['spec']) : undefined;
+  if (hidden !== undefined) fail(hidden, 'this is what a look shows instead of a sensitive value; write the value itself');
   const at = (path: string): string => {
     const { line, column } = document.position([...prefix, ...pathSteps(path)]);
     return `${source.name}:${line}:${column}`;

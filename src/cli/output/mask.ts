@@ -7,3 +7,16 @@ export function masked(value: unknown): unknown {
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, masked(item)]));
   return `*** (${digest(['mask', value]).slice(2, 8)})`;
 }
+
+const mask = /^\*\*\* \(.{6}\)$/;
+
+/** Where a value holds a mask instead of what it hides; `undefined`: nowhere. */
+export function findMask(value: unknown, path: readonly (string | number)[] = []): readonly (string | number)[] | undefined {
+  if (typeof value === 'string') return mask.test(value) ? path : undefined;
+  if (typeof value !== 'object' || value === null || Bytes.is(value)) return undefined;
+  for (const [key, item] of Object.entries(value)) {
+    const found = findMask(item, [...path, Array.isArray(value) ? Number(key) : key]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

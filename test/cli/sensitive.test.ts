@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Background, CliResult } from './harness.ts';
+import { Workplace } from './harness.ts';
+
+let place: Workplace;
+let serve: Background;
+
+const secret = (password: string): string => `metadata: { type: secret, id: db }\nspec: { user: root, password: ${password} }\n`;
+
+beforeAll(async () => {
+  place = await Workplace.make();
+  const dist = new URL('../../dist/', import.meta.url).href;
+  await place.write(
+    'module.mjs',
+    `import { defineResource } from '${dist}index.js';
+const spec = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } };
+export const definitions = [
+  defineResource({ type: 'Secrets.example.dev', spec, sensitivity: 'sensitive', printColumns: [{ name: 'USER', jsonPath: '{.spec.user}' }] }),
+];
+`,
+  );
+  serve = place.start(['serve', 'module.mjs', '--store', 'memory:']);
+  await serve.shows('serving');
+  await place.write('secret.yaml', secret('hunter-1'));
+  expect((await place.run(['apply', '-f', 'secret.yaml'])).code).toBe(0);
+});
+
+afterAll(() => place[Symbol.asyncDispose]());
+
+const hides = ({ stdout, stderr }: CliResult): void => {
+  expect(stdout + stderr).not.toMatch(/hunter|root/);
+};
+
+test.each([
+  [['get', 'secrets']],
+  [['get', 'secrets', '-o', 'wide']],
+  [['get', 'secret', 'db', '-o', 'yaml']],
+  [['get', 'secret', 'db', '-o', 'json']],
+  [['get', 'secrets', '-o', 'jsonpath={.items[*].spec.password}']],
+  [['get', 'secrets', '--sort-by', '.spec.password']],
+  [['describe', 'secret', 'db']],
+  [['why', 'secret', 'db', '-o', 'yaml']],
+  [['plan', '-f', 'secret.yaml']],
+  [['plan', '-f', 'secret.yaml', '-o', 'yaml', '--store', 'memory:', '--module', 'module.mjs']],
+])('%j shows no value', async (args) => {
+  const result = await place.run(args);
+  expect(result.stderr).toBe('');
+  expect(result.stdout).toContain(args[0] === 'why' ? 'db' : args[0] === 'plan' && args.length === 3 ? 'stays as it is' : '***');
+  hides(result);
+});
+
+test('a watch shows no value, old or new', async () => {
+  const watch = place.start(['watch', 'secrets', '-o', 'json']);
+  await watch.shows('bootstrapped');
+  await place.run(['apply', '-f', '-'], { input: secret('hunter-2') });
+  await watch.shows('updated');
+  watch.kill('SIGINT');
+  const result = await watch.result;
+  expect(result.stdout).toContain('***');
+  hides(result);
+});
+
+test('a difference is seen, not its values', async () => {
+  const result = await place.run(['diff', '-f', '-'], { input: secret('hunter-3') });
+  expect(result.code).toBe(6);
+  expect(result.stdout).toMatch(/- +password: ".*\*\*\*.*"\n\+ +password: ".*\*\*\*/);
+  expect(result.stdout).not.toMatch(/[-+] +user/);
+  hides(result);
+});
+
+test('a mask is never written in place of a value', async () => {
+  const { stdout } = await place.run(['get', 'secret', 'db', '-o', 'yaml']);
+  expect(await place.run(['apply', '-f', '-'], { input: stdout })).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/<stdin>:\d+:\d+: spec\.\w+: this is what a look shows instead of a sensitive value/),
+  });
+  expect(await place.run(['edit', 'secret', 'db'], { variables: { EDITOR: 'true' } })).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('sensitive'),
+  });
+});
