@@ -27,6 +27,8 @@ export const bookmarkCases: readonly Case[] = [
         const filtered = await world.watchKind({ startFromBookmark: event.bookmark, ...web });
         const matching = rest.filter((other) => brief([other])[0]?.startsWith('created w'));
         assert.deepEqual(brief(await filtered.take(matching.length)), brief(matching));
+        // Without a common revision a bookmark is one of its namespace only.
+        if (!world.capabilities.globalRevision) continue;
         const elsewhere = await world.watchKind({ startFromBookmark: event.bookmark }, world.otherKind);
         const later = ['e0', 'e1', 'e2', 'e3', 'e4', 'e5'].slice(Math.floor(index / 2));
         assert.deepEqual(

@@ -1,0 +1,54 @@
+import type { Environment } from '../environment/index.ts';
+import type { Kind, Pointer } from '../resource/index.ts';
+import { errorCode } from '../resource/index.ts';
+import type { CoreState, TeardownOptions } from './core-state.ts';
+
+/**
+ * Counts and times every call: `steadystate_state_calls_total` by call, type and code (`ok`, an error code, or `other`), and
+ * `steadystate_state_call_seconds` by call and type. A watch is one call, timed until it is established.
+ */
+export function metered(core: CoreState, options: { readonly environment: Environment }): CoreState {
+  const { environment } = options;
+  const calls = environment.metrics.counter('steadystate_state_calls_total', 'Calls of the state, by how they ended');
+  const seconds = environment.metrics.histogram('steadystate_state_call_seconds', 'Duration of calls of the state');
+  const { teardown, teardownAndDestroy, waitForRevision } = core;
+
+  async function measure<Value>(call: string, { type }: Pick<Kind, 'type'>, perform: () => Promise<Value>): Promise<Value> {
+    const began = environment.elapsed();
+    let code = 'other';
+    try {
+      const value = await perform();
+      code = 'ok';
+      return value;
+    } catch (error) {
+      code = errorCode(error) ?? code;
+      throw error;
+    } finally {
+      seconds.observe((environment.elapsed() - began) / 1000, { call, type });
+      calls.add(1, { call, type, code });
+    }
+  }
+
+  return {
+    get capabilities() {
+      return core.capabilities;
+    },
+    get: (pointer, call) => measure('get', pointer, () => core.get(pointer, call)),
+    list: (kind, call) => measure('list', kind, () => core.list(kind, call)),
+    create: (resource, call) => measure('create', resource.metadata, () => core.create(resource, call)),
+    update: (resource, call) => measure('update', resource.metadata, () => core.update(resource, call)),
+    destroy: (pointer, call) => measure('destroy', pointer, () => core.destroy(pointer, call)),
+    watch: (pointer, call) => measure('watch', pointer, () => core.watch(pointer, call)),
+    watchKind: (kind, call) => measure('watchKind', kind, () => core.watchKind(kind, call)),
+    watchKindAggregated: (kind, call) => measure('watchKindAggregated', kind, () => core.watchKindAggregated(kind, call)),
+    watchKinds: (kinds, call) => measure('watchKinds', { type: '' }, () => core.watchKinds(kinds, call)),
+    ...(teardown && {
+      teardown: (pointer: Pointer, call?: TeardownOptions) => measure('teardown', pointer, () => teardown.call(core, pointer, call)),
+    }),
+    ...(teardownAndDestroy && {
+      teardownAndDestroy: (pointer: Pointer, call?: TeardownOptions) =>
+        measure('teardownAndDestroy', pointer, () => teardownAndDestroy.call(core, pointer, call)),
+    }),
+    ...(waitForRevision && { waitForRevision: waitForRevision.bind(core) }),
+  };
+}
