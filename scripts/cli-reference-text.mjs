@@ -20,6 +20,18 @@ makes a store.
 
 Types can be written by their names or aliases, in any case: \`stack\`, \`Stacks\`, \`stacks.host.steadystate.dev\`. Durations are
 written \`500ms\`, \`30s\`, \`5m\`. \`NO_COLOR\` and \`--no-color\` are honoured. Errors go to standard error.
+
+Values of sensitive types are masked in every output; \`*** (a1b2c3)\` changes when the value does. A mask is never written back.
+
+## Modules
+
+\`serve\` and \`plan --module\` take modules of one's own (\`.js\`, \`.mjs\`; \`.ts\` where Node strips types). A module exports any of
+
+| export | what |
+|---|---|
+| \`definitions\` | types, from \`defineResource\`: writes are checked by them, and they are listed by \`types\` |
+| \`workloads\` | from \`defineWorkload\`: each gets a controller, and \`plan\` shows its children; their kinds need not be in \`definitions\` |
+| \`controllers\` | queue controllers, or a function of \`{ environment, state }\` that answers them |
 `;
 
 export async function cliReference() {
