@@ -1,6 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { SteadystateError } from '../resource/index.ts';
-import { ChildrenError, classify, isOptimisticLockError, joinErrors, ReconcileError, retryAfterMs, terminalError, terminalReason } from './errors.ts';
+import {
+  ChildrenError,
+  classify,
+  isOptimisticLockError,
+  joinErrors,
+  ReconcileError,
+  retryAfterMs,
+  terminalError,
+  terminalReason,
+} from './errors.ts';
 
 const conflict = (reason: 'version' | 'alreadyExists' | 'incarnation' | 'owner' | 'phase' | 'pendingFinalizers'): SteadystateError =>
   new SteadystateError('Conflict', `conflict: ${reason}`, { reason });

@@ -74,9 +74,13 @@ describe('inOrder', () => {
   });
 
   test('every child once, never before what it depends on, for any graph without a circle', async () => {
-    const graph = fc.integer({ min: 0, max: 25 }).chain((size) =>
-      fc.tuple(...Array.from({ length: size }, (_, index) => fc.subarray(Array.from({ length: index }, (_unused, before) => `c${before}`)))),
-    );
+    const graph = fc
+      .integer({ min: 0, max: 25 })
+      .chain((size) =>
+        fc.tuple(
+          ...Array.from({ length: size }, (_, index) => fc.subarray(Array.from({ length: index }, (_unused, before) => `c${before}`))),
+        ),
+      );
     await fc.assert(
       fc.asyncProperty(graph, async (dependencies) => {
         const children = dependencies.map((dependsOn, index) => child(`c${index}`, dependsOn));
