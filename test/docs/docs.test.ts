@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../../', import.meta.url));
-// Inside the package, so that `steadystate` means this one.
-const folder = join(root, '.cache', 'docs');
+// One per run, since two may go on at once; inside the package, so that `steadystate` means this one.
+const folder = join(root, '.cache', `docs-${process.pid}`);
 
 interface Example {
   readonly name: string;
