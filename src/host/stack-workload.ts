@@ -41,6 +41,8 @@ export interface StackWorkloadOptions {
 const firstPort = 15_000;
 const lastPort = 31_999;
 const portTries = 200;
+/** So many names of what is left behind are told. */
+const leftoversTold = 20;
 
 /** The workload that turns a stack into folders, files and processes. */
 export function stackWorkload(options: StackWorkloadOptions): WorkloadDefinition<StackSpec, StackInput> {
@@ -55,7 +57,7 @@ export function stackWorkload(options: StackWorkloadOptions): WorkloadDefinition
     phases.register('Complete', completePhase, event);
   }
   phases.register('Delete-Resources', deleteResourcesPhase, 'delete');
-  phases.register('Deletion-Complete', deletionCompletePhase, 'delete');
+  phases.register('Deletion-Complete', tellLeftovers(options.environment), 'delete');
   return defineWorkload<StackSpec, StackInput>({
     definition: stackDefinition,
     children: [directoryDefinition, fileDefinition, processDefinition] as never,
@@ -166,6 +168,20 @@ async function freePort(environment: Environment, taken: ReadonlySet<number>): P
     if (!taken.has(port) && (await environment.network.portFree(port))) return port;
   }
   return environment.network.freePort();
+}
+
+/** The last phase of a deletion: what services wrote stays, and is told. */
+function tellLeftovers({ files }: Environment): HandlerFunc {
+  return async (reconciler, request, phaseOptions) => {
+    const path = (request.status.extra as StackExtra).directory?.path;
+    const names = path === undefined ? [] : ((await files.list(path)) ?? []);
+    if (names.length > 0) {
+      const more = names.length > leftoversTold ? ` and ${names.length - leftoversTold} more` : '';
+      const note = `left in place in ${path}: ${names.slice(0, leftoversTold).join(', ')}${more}`;
+      reconciler.emit({ regarding: request.workload.key, type: 'Normal', reason: 'Deleted', note: note.slice(0, 1024) });
+    }
+    return deletionCompletePhase(reconciler, request, phaseOptions);
+  };
 }
 
 /**

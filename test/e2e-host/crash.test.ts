@@ -48,7 +48,10 @@ function startProgram(folder: string, declared: StackInput): Program {
     told += chunk;
   });
   const until = async (line: string): Promise<void> => {
-    while (!told.split('\n').includes(line)) await once(child.stdout, 'data');
+    while (!told.split('\n').includes(line)) {
+      const ended = exited.then(() => Promise.reject(new Error(`the program ended before it told "${line}"`)));
+      await Promise.race([once(child.stdout, 'data'), ended]);
+    }
   };
   const kill = async (): Promise<void> => {
     child.kill('SIGKILL');

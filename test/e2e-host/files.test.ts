@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { FileStatus, StackInput } from '../../src/host/index.ts';
 import { fileStatusDefinition, listLeftovers, stackDirectory, stackOutputs } from '../../src/host/index.ts';
+import { eventDefinition } from '../../src/workload/index.ts';
 import type { Host } from './support.ts';
 import { condition, eventually, everything, startHost, withPatience } from './support.ts';
 
@@ -94,6 +95,9 @@ test('what services wrote stays, and is told', async () => {
   expect(leftovers).toEqual([`${directory}/made: data.txt`, `${directory}: made`]);
   expect(await listLeftovers(host.environment.files, String(directory))).toEqual(['made/', 'made/data.txt']);
   expect(await everything(host)).toEqual([]);
+  // Recorded, for whoever asks later.
+  const { items } = await host.state.list(eventDefinition.kind());
+  expect(items.map(({ spec }) => spec.note)).toContain(`left in place in ${directory}: made`);
 });
 
 test('a folder that was there before is kept, and a file that was there is kept under another name', async () => {
