@@ -62,6 +62,8 @@ export class Collection {
   readonly pointerWatchers = new Map<string, Set<PointerWatcher>>();
   /** Kind watchers whose reader waits; they are woken by the next matching commit and wait anew. */
   waiting = new Set<KindWatcher>();
+  /** Watches that are being established: the collection that they hold must stay the one that writes go to. */
+  establishing = 0;
   /** Kind watchers that note every commit by id until their reader has caught up. */
   readonly lagging = new Set<KindWatcher>();
   #listed: readonly Resource[] | undefined;
@@ -130,6 +132,12 @@ export class Collection {
 
   /** Nothing is here and nobody looks. */
   get idle(): boolean {
-    return this.entries.size === 0 && this.log.untouched && this.kindWatchers.size === 0 && this.pointerWatchers.size === 0;
+    return (
+      this.establishing === 0 &&
+      this.entries.size === 0 &&
+      this.log.untouched &&
+      this.kindWatchers.size === 0 &&
+      this.pointerWatchers.size === 0
+    );
   }
 }

@@ -1,0 +1,40 @@
+import type { Kind } from '../../resource/index.ts';
+import { Collection } from './collection.ts';
+
+/** The collections of a store, by kind. Reading makes none; one without contents, history and watchers is forgotten. */
+export class Kinds {
+  readonly #byNamespace = new Map<string, Map<string, Collection>>();
+  readonly #baseRevision: number;
+
+  /** `baseRevision`: where the store began; a kind without commits since then has lost none of them. */
+  constructor(baseRevision: number) {
+    this.#baseRevision = baseRevision;
+  }
+
+  find(kind: Kind): Collection | undefined {
+    return this.#byNamespace.get(kind.namespace)?.get(kind.type);
+  }
+
+  claim(kind: Kind): Collection {
+    let types = this.#byNamespace.get(kind.namespace);
+    if (types === undefined) {
+      types = new Map();
+      this.#byNamespace.set(kind.namespace, types);
+    }
+    let collection = types.get(kind.type);
+    if (collection === undefined) {
+      collection = new Collection({ namespace: kind.namespace, type: kind.type }, this.#baseRevision);
+      types.set(kind.type, collection);
+    }
+    return collection;
+  }
+
+  release(collection: Collection): void {
+    if (!collection.idle) return;
+    const { namespace, type } = collection.kind;
+    const types = this.#byNamespace.get(namespace);
+    if (types?.get(type) !== collection) return;
+    types.delete(type);
+    if (types.size === 0) this.#byNamespace.delete(namespace);
+  }
+}
