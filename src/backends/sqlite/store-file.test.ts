@@ -164,7 +164,7 @@ describe('damage', () => {
     const bytes = readFileSync(file);
     const verdicts = new Map<string, number>();
     // Every byte of the header and the sealed row, and a sample of the rest; the long suite takes all.
-    const step = process.env.STEADYSTATE_EVERY_BYTE === '1' ? 1 : 41;
+    const step = process.env.STEADYSTATE_EVERY_BYTE === '1' ? 1 : 149;
     for (let place = 0; place < bytes.length; place += place < 110 ? 1 : step) {
       const damaged = Buffer.from(bytes);
       damaged[place] = (damaged[place] as number) ^ (1 << (place % 8));
@@ -177,7 +177,7 @@ describe('damage', () => {
     }
     expect(verdicts.get('refused')).toBeGreaterThan(20);
     expect(verdicts.get('right')).toBeGreaterThan(20);
-  });
+  }, 120_000);
 
   test('a file cut off anywhere is refused', () => {
     const right = JSON.stringify(fill());
