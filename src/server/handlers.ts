@@ -127,7 +127,7 @@ export function stateHandlers(context: HandlerContext) {
         const watch = await state.watch({ ...kind, id }, { ...placeOf(options), signal });
         return relay(context, call, watch, kind, { aggregated: options.aggregated, apiVersion, noops: true });
       }
-      const watch = await state.watchKind(kind, { ...kindOptions(options), signal });
+      const watch = await state.watchKindAggregated(kind, { ...kindOptions(options), signal });
       // A foreign client gets a bare bookmark only if it showed that it knows them.
       const noops = options.bootstrapBookmark || options.startFromBookmark !== undefined;
       return relay(context, call, watch, kind, { aggregated: options.aggregated, apiVersion, noops });

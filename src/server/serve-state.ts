@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
+import { Client, connectivityState, credentials, Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
 import type { Environment } from '../environment/index.ts';
 import type { DefinitionRegistry } from '../resource/index.ts';
 import { SteadystateError } from '../resource/index.ts';
@@ -36,8 +36,8 @@ export interface Server extends AsyncDisposable {
 }
 
 /**
- * Serves a state over gRPC. The caller holds the store's lock: a socket that is left over from another process is
- * removed. Rejects with Invalid for an address, Locked for a port in use.
+ * Serves a state over gRPC. The caller holds the store's lock: a socket that an earlier process left over is removed.
+ * Rejects with Invalid for an address, Locked where another server takes connections.
  */
 export async function serveState(options: ServeStateOptions): Promise<Server> {
   const { environment } = options;
@@ -73,7 +73,7 @@ export async function serveState(options: ServeStateOptions): Promise<Server> {
   let stopped: Promise<void> | undefined;
   const stop = async (graceMs: number): Promise<void> => {
     stopping.abort();
-    await shutDown(server, context, graceMs);
+    await shutDown(server, bound, context, graceMs);
     for (const address of addresses) if (address.kind === 'unix') await environment.files.remove(address.path);
     tracked[Symbol.dispose]();
   };
@@ -88,7 +88,7 @@ export async function serveState(options: ServeStateOptions): Promise<Server> {
 const flushMs = 100;
 
 /** Ends when every connection has, but no later than shortly after the last call, or the grace. */
-function shutDown(server: GrpcServer, { environment, running }: HandlerContext, graceMs: number): Promise<void> {
+function shutDown(server: GrpcServer, bound: readonly string[], { environment, running }: HandlerContext, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
     let done = false;
     const timers: Disposable[] = [];
@@ -99,7 +99,9 @@ function shutDown(server: GrpcServer, { environment, running }: HandlerContext, 
       server.forceShutdown();
       resolve();
     };
-    timers.push(environment.after(graceMs, finish));
+    // Connections are cut after the grace by this alone: forceShutdown knows none of them without channelz.
+    for (const address of bound) server.drain(address.replace('grpc://', ''), graceMs);
+    timers.push(environment.after(graceMs + flushMs, finish));
     // Its callback never comes when a client goes away in the same moment, so it cannot be the only sign.
     server.tryShutdown(finish);
     running.whenNone().then(() => void (done || timers.push(environment.after(flushMs, finish))));
@@ -115,13 +117,35 @@ async function bind(server: GrpcServer, address: ListenAddress, environment: Env
     const before = await files.stat(address.path);
     if (before !== undefined && before.kind !== 'other')
       throw new SteadystateError('Invalid', `${address.path} exists and is no socket; choose another path`);
-    if (before !== undefined) await files.remove(address.path);
+    if (before !== undefined) {
+      // The caller's lock covers one store; a server of another store may stand behind the same path.
+      if (await answers(`unix:${address.path}`))
+        throw new SteadystateError('Locked', `a server is running at ${address.path}; stop it, or choose another path`, {
+          holder: 'another server',
+        });
+      await files.remove(address.path);
+    }
     await bindPort(server, `unix:${address.path}`);
     await files.changeMode(address.path, 0o600);
     return `unix:${address.path}`;
   }
   const port = await bindPort(server, `${address.host}:${address.port}`);
   return `grpc://${address.host}:${port}`;
+}
+
+/** Whether somebody takes connections there. */
+function answers(target: string): Promise<boolean> {
+  const client = new Client(target, credentials.createInsecure(), { 'grpc.enable_channelz': 0, 'grpc.use_local_subchannel_pool': 1 });
+  const channel = client.getChannel();
+  return new Promise<boolean>((resolve) => {
+    const look = (): void => {
+      const state = channel.getConnectivityState(true);
+      if (state === connectivityState.READY) resolve(true);
+      else if (state === connectivityState.TRANSIENT_FAILURE || state === connectivityState.SHUTDOWN) resolve(false);
+      else channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, look);
+    };
+    look();
+  }).finally(() => client.close());
 }
 
 function bindPort(server: GrpcServer, target: string): Promise<number> {

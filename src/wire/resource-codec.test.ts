@@ -45,7 +45,7 @@ describe('specs', () => {
     const { spec } = decode(resourceCodec, bytes);
     expect(spec?.yamlSpec).toBe('{"n":7}');
     // Field 1 of the spec would be its first byte.
-    expect(bytes.includes(text.encode('\x12\x09\x12\x07{"n":7}'))).toBe(true);
+    expect(bytes.includes(Buffer.from('\x12\x09\x12\x07{"n":7}'))).toBe(true);
   });
 
   test.each([
