@@ -138,6 +138,18 @@ describe('a watch', () => {
 });
 
 describe('an aggregated watch', () => {
+  test('gives batches larger than one breath', async () => {
+    const source = new ManualSource();
+    const watch = createAggregatedWatch(source, { environment });
+    source.push(...Array.from({ length: 3000 }, (_, index) => noop(index)));
+    const sizes: number[] = [];
+    for await (const batch of watch) {
+      sizes.push(batch.length);
+      if (batch.at(-1)?.revision === 2999) break;
+    }
+    expect(sizes).toEqual([1024, 1024, 952]);
+  });
+
   test('gives what is there as one batch, never an empty one', async () => {
     const source = new ManualSource();
     const iterator = createAggregatedWatch(source, { environment })[Symbol.asyncIterator]();

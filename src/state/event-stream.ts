@@ -174,7 +174,9 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
         this.#afterErrored = this.#batch.at(-1)?.type === 'errored';
       }
       const count = this.#aggregated ? this.#batch.length : 1;
-      if (this.#needsBreath(count)) return this.#breathe(() => this.#serve());
+      // Of what was handed out before: a batch larger than one breath's share must not wait for ever.
+      if (this.#needsBreath(0)) return this.#breathe(() => this.#serve());
+      this.#sinceBreath += count;
       const value = (this.#aggregated ? this.#batch : this.#batch[this.#index]) as Item;
       this.#index += count;
       const waiter = this.#waiters.shift() as Waiter<Item>;
@@ -191,7 +193,7 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
     this.#sinceBreath += count;
     if (
       this.#sinceBreath < eventsPerBreath &&
-      (this.#sinceBreath % 16 !== 0 || this.#environment.elapsed() - this.#lastBreath < breathAfterMs)
+      (this.#sinceBreath === 0 || this.#sinceBreath % 16 !== 0 || this.#environment.elapsed() - this.#lastBreath < breathAfterMs)
     )
       return false;
     this.#sinceBreath = 0;
