@@ -127,10 +127,15 @@ test('an error: failure back-off whatever the custom result, Failed with its mes
 
 test('a terminal error is Stalled, never Reconciling too, and not retried; recovery takes it away', async () => {
   let broken = true;
+  let early = true;
   withPhase(async () => {
+    if (early) return false;
     if (broken) throw terminalError('BadSpec', 'size must be even');
     return true;
   });
+  await harness.reconcile();
+  expect(harness.condition('Reconciling')).toBe('True Pending');
+  early = false;
   expect(await harness.reconcile()).toEqual({ kind: 'none' });
   expect(harness.condition('Stalled')).toBe('True BadSpec');
   expect(harness.condition('Ready')).toBe('False BadSpec');
