@@ -4,7 +4,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+
+vi.setConfig({ testTimeout: 60_000 });
 
 const program = join(import.meta.dirname, '../../examples/operator/website.mjs');
 

@@ -1,7 +1,7 @@
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { memoryState } from '../../src/backends/memory/index.ts';
 import type { Environment, Logger } from '../../src/environment/index.ts';
 import { nodeEnvironment } from '../../src/environment/index.ts';
@@ -56,8 +56,9 @@ export interface Host extends AsyncDisposable {
 /** How a stack writes a port. */
 export const port = (name: string): string => `\${port:${name}}`;
 
-/** Longest that anything here is waited for. */
-const patienceMs = 15_000;
+/** Longest that anything here is waited for. All of it takes moments; a machine that is busy with other things takes longer. */
+const patienceMs = 40_000;
+vi.setConfig({ testTimeout: 60_000 });
 
 export async function startHost(options: Partial<HostOperatorOptions> & { readonly store?: Store } = {}): Promise<Host> {
   const { store = memoryStore, ...operatorOptions } = options;
