@@ -81,7 +81,15 @@ describe('a stop', () => {
   });
 
   test('a reconcile that hangs is reported by name and abandoned after the grace period', async () => {
-    await world.start(controllerOf({ reconcile: never }));
+    let hooks = 0;
+    await world.start(
+      controllerOf({
+        reconcile: never,
+        shutdown: async () => {
+          hooks++;
+        },
+      }),
+    );
     await world.apple('a');
     const stopped = world.halt();
     await world.environment.advance(999);
@@ -89,6 +97,8 @@ describe('a stop', () => {
     await world.environment.advance(1);
     await stopped;
     const told = lines.filter(({ level }) => level === 'error');
+    // The hook is for after all workers, and one of them goes on.
+    expect(hooks).toBe(0);
     expect(JSON.stringify(told)).toMatch(/baker/);
     expect(JSON.stringify(told)).toMatch(/Apples\.example\.dev\/default\/a/);
   });
