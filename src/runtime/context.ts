@@ -78,7 +78,8 @@ export function controllerContext(options: ContextOptions): ControllerContext {
       if (view === undefined || more?.raw === true) return uncached.get(pointer, more);
       limits.checkRead(pointer);
       instruments.reads.add(1, instruments.labels);
-      await cache.filled(pointer, more?.signal ?? hardSignal);
+      // Once it is filled, reads made together see one revision: nothing is awaited before the look.
+      if (!view.filled) await cache.filled(pointer, more?.signal ?? hardSignal);
       const found = view.get(pointer.id);
       if (found === undefined) throw notFound(pointer);
       return found as never;
@@ -88,7 +89,7 @@ export function controllerContext(options: ContextOptions): ControllerContext {
       if (view === undefined || more.raw === true) return uncached.list(kind, more);
       limits.checkList(kind);
       instruments.reads.add(1, instruments.labels);
-      await cache.filled(kind, more.signal ?? hardSignal);
+      if (!view.filled) await cache.filled(kind, more.signal ?? hardSignal);
       return cache.list(kind, view, more) as never;
     },
     uncached,
