@@ -34,11 +34,13 @@ export class World {
     options: {
       readonly wrap?: (core: CoreState) => CoreState;
       readonly environment?: Parameters<typeof manualEnvironment>[0];
+      /** Commits of a kind that the store keeps. */
+      readonly historySize?: number;
     } & Omit<Partial<RuntimeOptions>, 'state' | 'environment'> = {},
   ) {
-    const { wrap = (core) => core, environment, ...more } = options;
+    const { wrap = (core) => core, environment, historySize, ...more } = options;
     this.environment = manualEnvironment(environment);
-    this.memory = memoryState({ environment: this.environment });
+    this.memory = memoryState({ environment: this.environment, ...(historySize !== undefined && { historySize }) });
     this.state = wrapCore(this.memory, { environment: this.environment });
     this.runtime = createRuntime({ state: wrap(this.memory), environment: this.environment, ...more });
   }
