@@ -108,12 +108,12 @@ async function claimHolds({ port, kind }: Reconciler, request: ReconcileRequest,
   return other.status.children.some((entry) => childKey(entry) === childKey(live.ref));
 }
 
-/** Brings one child to what is desired. `behind` names what it would have to wait for. */
+/** Brings one child to what is desired. `behind` tells what it would have to wait for; it is asked only when it matters. */
 export async function applyChild(
   reconciler: Reconciler,
   request: ReconcileRequest,
   child: Desired,
-  behind: readonly string[] = [],
+  behind: () => readonly string[] = () => [],
 ): Promise<ChildOutcome> {
   try {
     return await attempt(reconciler, request, child, behind, request.call);
@@ -133,7 +133,7 @@ async function attempt(
   reconciler: Reconciler,
   request: ReconcileRequest,
   child: Desired,
-  behind: readonly string[],
+  behind: () => readonly string[],
   call: PortCall,
 ): Promise<ChildOutcome> {
   const { status, workload, memory } = request;
@@ -158,9 +158,10 @@ async function attempt(
       break;
   }
   // A child that was never applied, or that is to become another, waits; one that only drifted is put right at once.
-  if (behind.length > 0 && decision.changed) {
-    note(reconciler, request, child, live, { ready: false, reason: 'Waiting', message: `waits for ${behind.join(', ')}` });
-    return { kind: 'held', behind };
+  const before = decision.changed ? behind() : [];
+  if (before.length > 0) {
+    note(reconciler, request, child, live, { ready: false, reason: 'Waiting', message: `waits for ${before.join(', ')}` });
+    return { kind: 'held', behind: before };
   }
   const entry = status.child(child.ref);
   const applied = await reconciler.port.apply(child, {

@@ -32,6 +32,7 @@ export function prepareChildren(view: WorkloadView, children: readonly Desired[]
   return children.map((child, index) =>
     Object.freeze({
       ...child,
+      ref: Object.freeze({ ...child.ref }),
       body: freezeBody(child),
       labels: Object.freeze({ ...child.labels, [parentIdLabel]: id }),
       annotations: Object.freeze({ ...child.annotations, [parentAnnotation]: mark }),

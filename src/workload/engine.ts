@@ -36,11 +36,14 @@ const statusTries = 3;
 /** What a reconcile asks its controller for. */
 export type EngineResult =
   | { readonly kind: 'none' }
+  /** The workload was not there at the start. */
+  | { readonly kind: 'gone' }
   | { readonly kind: 'requeue'; readonly afterMs: number }
   /** A failure: the key's own back-off, unless it says how long. Quiet ones are not logged. */
   | { readonly kind: 'failure'; readonly error: Error; readonly quiet: boolean; readonly afterMs?: number };
 
 const none: EngineResult = Object.freeze({ kind: 'none' });
+const gone: EngineResult = Object.freeze({ kind: 'gone' });
 
 /** What is remembered of a workload between reconciles; nothing depends on it for being right. */
 interface Memory {
@@ -93,7 +96,7 @@ export class WorkloadEngine<Spec, Input> {
     const view = await port.workload(key, call);
     if (view === undefined) {
       this.#memory.delete(workloadKeyText(key));
-      return none;
+      return gone;
     }
     if (view.deleting && !view.finalizers.includes(this.finalizer)) return none;
     const memory = this.#recall(view);

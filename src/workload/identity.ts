@@ -11,9 +11,15 @@ export const allowEmptyAnnotation = 'steadystate.dev/allow-empty';
 /** A finalizer on the parent: its children stay when it goes. */
 export const orphanFinalizer = 'orphan';
 
-/** Text that names a child, for maps. Never the version. */
+const childKeys = new WeakMap<object, string>();
+
+/** Text that names a child, for maps. Never the version. Remembered per frozen value. */
 export function childKey(ref: Pick<ChildRef, 'group' | 'kind' | 'namespace' | 'name'>): string {
-  return `${ref.group}\u0000${ref.kind}\u0000${ref.namespace}\u0000${ref.name}`;
+  const known = childKeys.get(ref);
+  if (known !== undefined) return known;
+  const key = `${ref.group}\u0000${ref.kind}\u0000${ref.namespace}\u0000${ref.name}`;
+  if (Object.isFrozen(ref)) childKeys.set(ref, key);
+  return key;
 }
 
 export function workloadKeyText(key: WorkloadKey): string {
@@ -47,9 +53,18 @@ export function parentMark(view: WorkloadView): string {
   return JSON.stringify({ group, kind, namespace, name, uid: view.uid });
 }
 
-/** The parent that a child bears the mark of; `undefined`: none, or one that cannot be read. */
-export function readParent(child: { readonly annotations: Readonly<Record<string, string>> }): ParentMark | undefined {
-  const text = Object.hasOwn(child.annotations, parentAnnotation) ? child.annotations[parentAnnotation] : undefined;
+const marks = new WeakMap<object, ParentMark | undefined>();
+
+/** The parent that a child bears the mark of; `undefined`: none, or one that cannot be read. Remembered per frozen annotations. */
+export function readParent({ annotations }: { readonly annotations: Readonly<Record<string, string>> }): ParentMark | undefined {
+  if (marks.has(annotations)) return marks.get(annotations);
+  const mark = parseMark(annotations);
+  if (Object.isFrozen(annotations)) marks.set(annotations, mark);
+  return mark;
+}
+
+function parseMark(annotations: Readonly<Record<string, string>>): ParentMark | undefined {
+  const text = Object.hasOwn(annotations, parentAnnotation) ? annotations[parentAnnotation] : undefined;
   if (text === undefined) return undefined;
   try {
     const { group, kind, namespace, name, uid } = JSON.parse(text) as Record<string, unknown>;

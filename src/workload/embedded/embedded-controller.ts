@@ -9,6 +9,7 @@ import type { EngineResult } from '../engine.ts';
 import { WorkloadEngine } from '../engine.ts';
 import { readParent } from '../identity.ts';
 import type { StorePort, WorkloadEvent, WorkloadKey } from '../port.ts';
+import { checkDependencyCycles } from '../validate.ts';
 import { embeddedPort, pointerKey } from './embedded-port.ts';
 import { EventLog, eventDefinition } from './event-log.ts';
 import { removeOrphans } from './orphans.ts';
@@ -100,7 +101,7 @@ export function embeddedWorkloadController<Spec, Input_>(
       const started = environment.elapsed();
       try {
         const result = await engine.reconcile(key, port, context.log, context.signal);
-        if (result.kind === 'none' && (await port.workload(key, { signal: context.signal })) === undefined) {
+        if (result.kind === 'gone') {
           durations.delete(pointerKey(pointer));
           const { namespace, id } = pointer;
           await removeOrphans(context, port, key, childKinds, { namespace, type: definition.statusType, id });
@@ -158,6 +159,15 @@ export function embeddedWorkloadController<Spec, Input_>(
   }
 }
 
+/** The controllers of several kinds of workloads. Invalid when the kinds depend on each other in a circle. */
+export function embeddedWorkloadControllers(
+  definitions: readonly WorkloadDefinition<never, never>[],
+  options: Omit<EmbeddedControllerOptions, 'name'>,
+): readonly QueueController[] {
+  checkDependencyCycles(definitions);
+  return definitions.map((definition) => embeddedWorkloadController(definition, options));
+}
+
 function inputsOf(namespaces: readonly string[], types: readonly string[]): readonly Input[] {
   return namespaces.flatMap((namespace) => [...new Set(types)].map((type): Input => ({ namespace, type, kind: 'mapped' })));
 }
@@ -165,7 +175,7 @@ function inputsOf(namespaces: readonly string[], types: readonly string[]): read
 /** The runtime's words for what the engine asks. A quiet failure backs off without being logged as one. */
 function answer(result: EngineResult): { readonly requeueAfterMs: number } | undefined {
   if (result.kind === 'requeue') return { requeueAfterMs: result.afterMs };
-  if (result.kind === 'none') return undefined;
+  if (result.kind === 'none' || result.kind === 'gone') return undefined;
   if (result.afterMs === undefined) throw result.error;
   throw result.quiet ? requeueError(result.afterMs) : requeueError(result.afterMs, result.error);
 }

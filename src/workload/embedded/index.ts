@@ -1,7 +1,7 @@
 export type { CompanionSpec } from './companion.ts';
 export { statusDefinition } from './companion.ts';
 export type { EmbeddedControllerOptions } from './embedded-controller.ts';
-export { embeddedWorkloadController } from './embedded-controller.ts';
+export { embeddedWorkloadController, embeddedWorkloadControllers } from './embedded-controller.ts';
 export type { EmbeddedPortOptions } from './embedded-port.ts';
 export { embeddedPort } from './embedded-port.ts';
 export type { EventSpec } from './event-log.ts';

@@ -66,7 +66,7 @@ async function applyAll(
     return outcome?.kind !== 'done' || !outcome.seen.ready;
   };
   await inOrder(children, async (child, predecessors) => {
-    const behind = wait ? predecessors.filter(holdsBack) : [];
+    const behind = (): readonly string[] => (wait ? predecessors.filter(holdsBack) : []);
     try {
       outcomes.set(childName(child), await applyChild(reconciler, request, child, behind));
     } catch (error) {
