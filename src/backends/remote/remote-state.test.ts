@@ -1,0 +1,218 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { nodeEnvironment } from '../../environment/index.ts';
+import { makeResource } from '../../resource/index.ts';
+import type { Server } from '../../server/index.ts';
+import { serveState } from '../../server/index.ts';
+import type { CoreState, StateEvent, Watch } from '../../state/index.ts';
+import type { UpdateRequest } from '../../wire/index.ts';
+import { grpcCodes, ResourceCodec, stateService } from '../../wire/index.ts';
+import { memoryState } from '../memory/index.ts';
+import type { RemoteState } from './index.ts';
+import { openRemoteState } from './index.ts';
+
+const kind = { namespace: 'default', type: 'Things.example.dev' };
+const control = { version: '0', pid: 1, store: 'memory:' };
+const thing = (id: string, n = 1) => ({ metadata: { ...kind, id }, spec: { n } });
+
+let environment: ReturnType<typeof nodeEnvironment>;
+let directory: string;
+let state: CoreState & AsyncDisposable;
+let server: Server | undefined;
+let remote: RemoteState | undefined;
+const address = () => `unix:${join(directory, 's')}`;
+
+beforeEach(async () => {
+  environment = nodeEnvironment();
+  directory = await mkdtemp(join(tmpdir(), 'steadystate-'));
+  state = memoryState({ environment });
+});
+afterEach(async () => {
+  await remote?.[Symbol.asyncDispose]();
+  await server?.stop(100);
+  await state[Symbol.asyncDispose]();
+  remote = server = undefined;
+  await rm(directory, { recursive: true, force: true });
+  expect(environment.open.counts()).toEqual({});
+});
+
+async function serve(core: CoreState = state): Promise<void> {
+  server = await serveState({ state: core, environment, listen: ['unix:s'], directory, control });
+}
+async function open(): Promise<RemoteState> {
+  remote = await openRemoteState({ address: address(), environment });
+  return remote;
+}
+function reader(watch: Watch): () => Promise<StateEvent | undefined> {
+  const events = watch[Symbol.asyncIterator]();
+  return async () => (await events.next()).value;
+}
+
+describe('a lost connection', () => {
+  test('a watch goes on from its last bookmark, however long the server was away: nothing missed, nothing twice', async () => {
+    await serve();
+    const core = await open();
+    const watch = await core.watchKind(kind, { bootstrapContents: true });
+    const next = reader(watch);
+    expect(await next()).toMatchObject({ type: 'bootstrapped' });
+    await state.create(thing('a'));
+    expect(await next()).toMatchObject({ type: 'created', resource: { metadata: { id: 'a' } } });
+    await server?.stop(0);
+    await state.create(thing('b'));
+    await state.destroy({ ...kind, id: 'a' });
+    await environment.sleep(300);
+    await serve();
+    expect(await next()).toMatchObject({ type: 'created', resource: { metadata: { id: 'b' } } });
+    expect(await next()).toMatchObject({ type: 'destroyed', resource: { metadata: { id: 'a' } } });
+    await state.create(thing('c'));
+    expect(await next()).toMatchObject({ type: 'created', resource: { metadata: { id: 'c' } } });
+    await watch[Symbol.asyncDispose]();
+  });
+
+  test('a watch whose place is gone ends in an error, not in silence', async () => {
+    await serve();
+    const watch = await (await open()).watchKind(kind);
+    const next = reader(watch);
+    await state.create(thing('a'));
+    expect(await next()).toMatchObject({ type: 'created' });
+    await server?.stop(0);
+    await state[Symbol.asyncDispose]();
+    state = memoryState({ environment });
+    await serve();
+    expect(await next()).toMatchObject({ type: 'errored', error: { code: 'InvalidBookmark' } });
+    expect(await next()).toBeUndefined();
+  });
+
+  test('a watch that is closed while it waits leaves nothing behind', async () => {
+    await serve();
+    const watch = await (await open()).watchKind(kind);
+    await server?.stop(0);
+    await environment.sleep(150);
+    await watch[Symbol.asyncDispose]();
+  });
+
+  test('nobody there: Unavailable, with what to do', async () => {
+    await expect(open()).rejects.toMatchObject({ code: 'Unavailable', message: expect.stringContaining('no server answers at unix:') });
+    await serve();
+    const core = await open();
+    await server?.stop(0);
+    await environment.sleep(50);
+    await expect(core.create(thing('a'))).rejects.toMatchObject({ code: expect.stringMatching(/^(Unavailable|Ambiguous)$/) });
+    await expect(core.get({ ...kind, id: 'a' })).rejects.toMatchObject({ code: 'Unavailable' });
+  });
+});
+
+describe('a write whose answer does not come', () => {
+  /** A store that takes a write and never answers. */
+  const silent = (taken: () => void): CoreState => ({
+    ...state,
+    capabilities: state.capabilities,
+    get: () => new Promise(() => {}),
+    create: () => {
+      taken();
+      return new Promise(() => {});
+    },
+  });
+
+  test('is Ambiguous when the caller gives up; a read rejects with the reason', async () => {
+    const aborter = new AbortController();
+    const reason = new Error('enough');
+    await serve(silent(() => aborter.abort(reason)));
+    const core = await open();
+    await expect(core.create(thing('a'), { signal: aborter.signal })).rejects.toMatchObject({
+      code: 'Ambiguous',
+      pointer: { ...kind, id: 'a' },
+      message: expect.stringContaining('read before you write again'),
+    });
+    const reading = new AbortController();
+    const read = core.get({ ...kind, id: 'a' }, { signal: reading.signal });
+    reading.abort(reason);
+    await expect(read).rejects.toBe(reason);
+    await expect(core.create(thing('b'), { signal: aborter.signal })).rejects.toBe(reason);
+  });
+
+  test('is Ambiguous when the server goes away, and is not sent again', async () => {
+    let taken = 0;
+    let arrived = (): void => {};
+    const there = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    const core = silent(() => {
+      taken++;
+      arrived();
+    });
+    await serve(core);
+    const client = await open();
+    const write = client.create(thing('a')).catch((error: unknown) => error);
+    await there;
+    await server?.stop(0);
+    await serve(core);
+    expect(await write).toMatchObject({ code: 'Ambiguous' });
+    expect(taken).toBe(1);
+  });
+});
+
+describe('a server of others', () => {
+  const codec = new ResourceCodec();
+  let grpc: GrpcServer;
+  let asked: string[];
+
+  /** Knows Get and Update of one resource, and nothing else. */
+  async function serveLittle(): Promise<void> {
+    asked = [];
+    let stored = codec.toWire(makeResource({ metadata: { ...kind, id: 'a', version: '1', finalizers: ['f'] }, spec: {} }));
+    const answer = (call: string) => ({ call, resource: stored });
+    const plain = { responseSerialize: (bytes: Buffer) => bytes };
+    const answerBytes = ({ resource }: ReturnType<typeof answer>) =>
+      stateService.create.requestSerialize({ resource, options: { owner: '' } });
+    grpc = new GrpcServer();
+    grpc.addService({ get: { ...stateService.get, ...plain }, update: { ...stateService.update, ...plain } } as never, {
+      get: (_call: unknown, callback: (error: null, bytes: Buffer) => void) => {
+        asked.push('get');
+        callback(null, answerBytes(answer('get')));
+      },
+      update: (call: { readonly request: UpdateRequest }, callback: (error: object | null, bytes?: Buffer) => void) => {
+        asked.push(`update ${call.request.newResource?.metadata?.phase}`);
+        if (call.request.newResource?.metadata?.id === 'refused') return callback({ code: grpcCodes.unknown, details: 'what?' });
+        stored = call.request.newResource as typeof stored;
+        callback(null, answerBytes(answer('update')));
+      },
+    });
+    await new Promise<void>((resolve, reject) =>
+      grpc.bindAsync(address(), ServerCredentials.createInsecure(), (error) => (error === null ? resolve() : reject(error))),
+    );
+  }
+  afterEach(() => grpc.forceShutdown());
+
+  test('says by its silence what it lacks, and is torn down by an update, remembered for the connection', async () => {
+    await serveLittle();
+    const core = await open();
+    expect(core.control).toBeUndefined();
+    expect(core.capabilities).toMatchObject({ globalRevision: false, incarnations: false, multiKindWatch: false });
+    expect(await core.teardown?.({ ...kind, id: 'a' })).toBe(false);
+    expect(await core.teardown?.({ ...kind, id: 'a' })).toBe(false);
+    expect(asked).toEqual(['get', 'update tearingDown', 'get']);
+    await expect(core.destroy({ ...kind, id: 'a' }, { uid: '1' })).rejects.toMatchObject({ code: 'Unsupported' });
+    await expect(core.watchKinds([kind])).rejects.toMatchObject({ code: 'Unsupported' });
+    await remote?.[Symbol.asyncDispose]();
+  });
+
+  test('an UNKNOWN of it after a write is Ambiguous', async () => {
+    await serveLittle();
+    const core = await open();
+    await expect(core.update({ metadata: { ...kind, id: 'refused', version: '1' }, spec: {} })).rejects.toMatchObject({
+      code: 'Ambiguous',
+    });
+    await remote?.[Symbol.asyncDispose]();
+  });
+});
+
+test('a closed connection says so', async () => {
+  await serve();
+  const core = await open();
+  await core[Symbol.asyncDispose]();
+  await expect(core.get({ ...kind, id: 'a' })).rejects.toMatchObject({ code: 'Closed' });
+});
