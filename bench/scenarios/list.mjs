@@ -61,12 +61,12 @@ export const scenarios = [
   { name: 'list-100k-after-a-write', ours: store({}, size, true), peer: sorted(() => true, size) },
   {
     name: 'list-100k-by-label',
-    ours: store({ labels: [{ terms: [{ key: 'shard', op: 'equal', value: ['7'] }] }] }, size / 100, false),
+    ours: store({ labelQueries: [{ terms: [{ key: 'shard', op: 'equal', values: ['7'] }] }] }, size / 100, false),
     peer: sorted((resource) => resource.metadata.labels.shard === '7', size / 100),
   },
   {
     name: 'list-100k-by-id',
-    ours: store({ id: '^thing-77' }, 1_111, false),
+    ours: store({ idQuery: '^thing-77' }, 1_111, false),
     peer: sorted((resource) => resource.metadata.id.startsWith('thing-77'), 1_111),
   },
 ];

@@ -7,6 +7,8 @@ const format = 1;
 /** Makes and reads the bookmarks of one store: format byte, store id (16 bytes), revision (8 bytes, big endian). */
 export class Bookmarks {
   readonly #template: Buffer;
+  /** The last one made: all events of a coalesced stretch carry the same. */
+  #last: { readonly revision: number; readonly bookmark: Bookmark } | undefined;
 
   /** `storeId`: 32 hexadecimal digits. */
   constructor(storeId: string) {
@@ -16,9 +18,11 @@ export class Bookmarks {
   }
 
   at(revision: number): Bookmark {
+    if (this.#last?.revision === revision) return this.#last.bookmark;
     const bytes = Buffer.from(this.#template);
     bytes.writeBigUInt64BE(BigInt(revision), 17);
-    return Bytes.from(bytes);
+    this.#last = { revision, bookmark: Bytes.from(bytes) };
+    return this.#last.bookmark;
   }
 
   /** The revision of a bookmark of this store. Throws InvalidBookmark for any other. */

@@ -163,8 +163,8 @@ describe('damage', () => {
     const right = JSON.stringify(fill());
     const bytes = readFileSync(file);
     const verdicts = new Map<string, number>();
-    // Every byte of the header and the sealed row, and a sample of the rest; the long suite takes all.
-    const step = process.env.STEADYSTATE_EVERY_BYTE === '1' ? 1 : 149;
+    // Every byte of the header, and a sample of the rest.
+    const step = 41;
     for (let place = 0; place < bytes.length; place += place < 110 ? 1 : step) {
       const damaged = Buffer.from(bytes);
       damaged[place] = (damaged[place] as number) ^ (1 << (place % 8));
