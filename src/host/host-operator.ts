@@ -4,7 +4,7 @@ import { SteadystateError } from '../resource/index.ts';
 import type { Runtime } from '../runtime/index.ts';
 import type { State } from '../state/index.ts';
 import type { WorkloadEvent } from '../workload/index.ts';
-import { embeddedWorkloadController } from '../workload/index.ts';
+import { embeddedWorkloadController, eventDefinition } from '../workload/index.ts';
 import type { Leftovers } from './directory-controller.ts';
 import { directoryController } from './directory-controller.ts';
 import { fileController } from './file-controller.ts';
@@ -48,7 +48,7 @@ export interface HostOperator {
   register(runtime: Runtime): void;
 }
 
-/** All types of the host operator. */
+/** All types of the host operator, and the events that it records. */
 export const hostDefinitions = [
   stackDefinition,
   stackStatusDefinition,
@@ -58,6 +58,7 @@ export const hostDefinitions = [
   fileStatusDefinition,
   processDefinition,
   processStatusDefinition,
+  eventDefinition,
 ] as unknown as readonly ResourceDefinition<never, never>[];
 
 /** The operator for the services of one machine. Unsupported on Windows. */

@@ -9,7 +9,7 @@ const defaultInitialDelayMs = 100;
 const defaultMaxDelayMs = 30_000;
 
 /** The reason of a start that is on record, and not yet let go. */
-export const gated = 'Gated';
+export const gated = 'Starting';
 
 /** What this instance knows of one resource. Nothing depends on it for being right. */
 export interface Slot {

@@ -10,6 +10,7 @@ import {
   baseDirectoryAnnotation,
   fileDefinition,
   hostDefinitions,
+  hostGroup,
   hostOperator,
   processStatusDefinition,
   stackDefinition,
@@ -191,6 +192,7 @@ export async function describeAll(host: Host): Promise<string> {
 export async function everything(host: Host): Promise<readonly string[]> {
   const found: string[] = [];
   for (const { type, displayType } of hostDefinitions) {
+    if (!type.endsWith(`.${hostGroup}`)) continue;
     for (const { metadata } of (await host.state.list({ namespace: 'default', type })).items) found.push(`${displayType} ${metadata.id}`);
   }
   return found;
