@@ -18,3 +18,9 @@ export const differences: ReadonlyMap<string, string> = new Map([
     'incarnations are not told apart',
   ],
 ]);
+
+/** Differences that show in some runs only, so nothing can be said of one run. */
+export const sometimes: ReadonlySet<string> = new Set([
+  // Positions of one kind are now and then those of another too.
+  'bookmarks: W5 and W6, every one resumes exactly after its event, with any kind and query',
+]);
