@@ -1,6 +1,6 @@
 import type { Environment } from '../environment/index.ts';
 import { hostOperator } from '../host/index.ts';
-import type { AnyResourceDefinition, DefinitionRegistry, Kind } from '../resource/index.ts';
+import type { AnyResourceDefinition, DefinitionRegistry, Kind, Resource } from '../resource/index.ts';
 import { pointerText } from '../resource/index.ts';
 import type { QueueController, Runtime } from '../runtime/index.ts';
 import { createRuntime, destroyController } from '../runtime/index.ts';
@@ -12,8 +12,11 @@ import type { OpenedStore } from '../stores/index.ts';
 import { storeUrlText } from '../stores/index.ts';
 import type { WorkloadDefinition } from '../workload/index.ts';
 import { embeddedWorkloadController, statusDefinition } from '../workload/index.ts';
-import { localRegistry, readinessOf } from './local-control.ts';
+import { checkServed, localRegistry, readinessOf } from './local-control.ts';
 import { programVersion } from './version.ts';
+
+/** How long stopping all services of a machine may take, milliseconds. */
+const hostGraceMs = 300_000;
 
 /** What a module given to `serve` exports. All is optional. */
 export interface ServeModule {
@@ -66,7 +69,8 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const core = validated(store.state, registry);
   const state = wrapCore(core, { environment });
   await registerDefinitions(state, registry);
-  const runtime = createRuntime({ state: core, environment });
+  // Services are stopped one after another, each with its own grace; a second Ctrl-C does not wait for them.
+  const runtime = createRuntime({ state: core, environment, ...(host && { graceMs: hostGraceMs }) });
   await host?.prepare(state);
   host?.register(runtime);
   for (const module of modules) {
@@ -88,7 +92,10 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
       store: storeUrlText(store.url),
       ...(store.storeId !== undefined && { storeId: store.storeId }),
       ...(store.revision && { revision: store.revision }),
-      validate: (resource) => registry.get(resource.metadata.type)?.from(resource as never) ?? (resource as never),
+      validate: (resource) => {
+        if (options.host) checkServed(resource as Resource);
+        return registry.get(resource.metadata.type)?.from(resource as Resource) ?? (resource as Resource);
+      },
       readiness: (pointer) => readinessOf(state, pointer, registry),
       notes: (pointer) => notesOf(runtime, pointerText(pointer)),
       graph: () => JSON.stringify(runtime.graph()),
