@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 
 /** Kills in each of the four. */
-const rounds = Number(process.env.STEADYSTATE_ROUNDS ?? 100);
+const rounds = Number(process.env.STEADYSTATE_ROUNDS ?? 25);
 const program = fileURLToPath(new URL('./crash-program.mjs', import.meta.url));
 
 let folder: string;
