@@ -28,6 +28,7 @@ const fanOut = (watchers, writes, how = {}) => {
     async prepare() {
       const state = memoryState({ environment: nodeEnvironment() });
       const stalled = how.stalled ? await state.watchKind(kind) : undefined;
+      /** @type {any[]} */
       const watches = [];
       for (let index = 0; index < watchers; index++)
         watches.push(how.single ? await state.watchKind(kind) : await state.watchKindAggregated(kind));
@@ -35,7 +36,7 @@ const fanOut = (watchers, writes, how = {}) => {
     },
     async run({ state, watches }) {
       let delivered = 0;
-      const readers = watches.map(async (watch) => {
+      const readers = watches.map(async (/** @type {any} */ watch) => {
         let seen = 0;
         if (how.single) {
           for await (const event of watch) {
