@@ -124,7 +124,7 @@ export class ClassicRunner implements Runner {
   }
 
   #contextOptions(signal: AbortSignal, hardSignal: AbortSignal): ContextOptions {
-    const { core, environment, log, cache, limiter } = this.#options;
+    const { core, environment, log, cache, breather, limiter } = this.#options;
     return {
       name: this.controller.name,
       core,
@@ -135,6 +135,7 @@ export class ClassicRunner implements Runner {
       hardSignal,
       instruments: this.#instruments,
       cache,
+      breather,
       limiter,
       onAttempt: (pointer: Pointer, attempt: Promise<unknown>) => this.#tracker.touch(pointer, attempt),
     };

@@ -251,7 +251,7 @@ export class QueueRunner implements Runner {
     hardSignal: AbortSignal,
     onWrite?: (pointer: Pointer, version: string | undefined) => void,
   ): ControllerContext {
-    const { core, environment, log, cache, limiter } = this.#options;
+    const { core, environment, log, cache, breather, limiter } = this.#options;
     return controllerContext({
       name: this.controller.name,
       core,
@@ -262,6 +262,7 @@ export class QueueRunner implements Runner {
       hardSignal,
       instruments: this.#instruments,
       cache,
+      breather,
       limiter,
       ...(onWrite && { onWrite }),
     });

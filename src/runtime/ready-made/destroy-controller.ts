@@ -1,6 +1,6 @@
-import type { Kind } from '../resource/index.ts';
-import { isConflictError, isNotFoundError } from '../resource/index.ts';
-import type { QueueController } from './controller.ts';
+import type { Kind } from '../../resource/index.ts';
+import { isConflictError, isNotFoundError } from '../../resource/index.ts';
+import type { QueueController } from '../controller.ts';
 
 /** Destroys what nobody owns, is being torn down, and has no finalizers left. Kinds are given one by one. */
 export function destroyController(kinds: readonly Kind[], options: { readonly name?: string } = {}): QueueController {
