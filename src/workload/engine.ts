@@ -103,6 +103,8 @@ export class WorkloadEngine<Spec, Input> {
     const { request, reconciler } = this.open(view, port, log, call, memory.children);
     if (!view.deleting && view.annotations[pausedAnnotation] === 'true') return this.#pause(reconciler, request, memory);
     if (!view.deleting) await registerDeleteHooks(reconciler, request);
+    // Torn down in that very moment: nothing is brought up any more.
+    if (request.workload.deleting && !view.deleting) return { kind: 'requeue', afterMs: 0 };
     const execution = await this.definition.phases.execute(reconciler, request, request.event);
     call.signal.throwIfAborted();
     memory.fresh = execution.outcome.kind !== 'completed' && execution.outcome.kind !== 'pending';
@@ -278,7 +280,11 @@ export class WorkloadEngine<Spec, Input> {
         break;
     }
     const { told, result: failure } = this.#afterError(memory, outcome.kind, outcome.error);
-    if (!told) return failure;
+    if (!told) {
+      // The conditions are left as they are, so they still are about the version before.
+      request.status.keepObserved();
+      return failure;
+    }
     if (outcome.kind !== 'failed') this.#record(reconciler, request, execution);
     this.#tellFailed(reconciler, request, outcome.phase, outcome.error);
     return failure;

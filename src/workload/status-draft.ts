@@ -6,8 +6,8 @@ import type { ChildRef, Condition, InventoryEntry, WorkloadStatus } from './port
 export class StatusDraft {
   created: boolean;
   observedGeneration: number;
-  /** The workload's version that this is computed from. */
-  observedVersion: string;
+  /** The workload's version that this is computed from; `undefined`: nothing was computed yet. */
+  observedVersion: string | undefined;
   conditions: Condition[];
   extra: Record<string, unknown>;
   /** The workload goes and its children stay; once asked for, it is not forgotten. */
@@ -52,7 +52,7 @@ export class StatusDraft {
     return {
       created: this.created,
       observedGeneration: this.observedGeneration,
-      observedVersion: this.observedVersion,
+      ...(this.observedVersion !== undefined && { observedVersion: this.observedVersion }),
       conditions: [...this.conditions],
       children: [...this.#children.values()].sort(byOrder),
       ...(Object.keys(this.extra).length > 0 && { extra: { ...this.extra } }),
@@ -63,7 +63,7 @@ export class StatusDraft {
   /** Nothing was computed from the present version: what the status says is still about the one before. */
   keepObserved(): void {
     this.observedGeneration = this.#written?.observedGeneration ?? 0;
-    this.observedVersion = this.#written?.observedVersion ?? '';
+    this.observedVersion = this.#written?.observedVersion;
   }
 
   /** The status that the store holds, with the present inventory: what a write before the first effect says. */

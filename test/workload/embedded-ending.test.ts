@@ -317,4 +317,23 @@ describe('cut off before or after any write', () => {
     // Each write was cut on both sides.
     for (const line of new Set(calm.writes)) expect(cuts.filter((at) => at === line).length).toBeGreaterThanOrEqual(2);
   });
+
+  test('a child that was made and then never recorded is known all the same, also when nobody wants it any more', async () => {
+    await start();
+    world.after = (line) => {
+      if (line !== 'create Boxes/b') return;
+      world.before = world.after = () => {
+        throw new Error('this operator has ended');
+      };
+      throw new Error('cut off');
+    };
+    await world.app([other('a'), other('b')]);
+    await world.halt();
+    world.before = world.after = () => {};
+    expect(await world.present()).toEqual(['a', 'b']);
+    await world.app([other('a')]);
+    await world.start();
+    await world.environment.advance(60_000);
+    expect(await world.present()).toEqual(['a']);
+  });
 });

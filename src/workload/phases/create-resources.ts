@@ -1,7 +1,7 @@
 import { errorCode } from '../../resource/index.ts';
 import type { ChildOutcome } from '../apply-child.ts';
 import { applyChild } from '../apply-child.ts';
-import { asError, classify, isOptimisticLockError, joinErrors } from '../errors.ts';
+import { asError, classify, isOptimisticLockError, joinErrors, terminalError } from '../errors.ts';
 import { childKey, childName } from '../identity.ts';
 import { inOrder } from '../in-order.ts';
 import { updateResourceConditions } from '../observe.ts';
@@ -86,13 +86,25 @@ function noteError(reconciler: Reconciler, request: ReconcileRequest, child: Des
 }
 
 /**
- * Creates a child that is missing and updates one that differs: for phases of one's own. Answers what was seen of it. A
- * child that is not among the desired ones of the workload is pruned by the next createResourcesPhase.
+ * Creates a child that is missing and updates one that differs, ahead of createResourcesPhase: for phases of one's own.
+ * Answers what was seen of it. It must be one of the children that `getResources` answers: any other would be pruned again.
  */
-export async function createOrUpdate(reconciler: Reconciler, request: ReconcileRequest, child: Desired): Promise<ChildObservation> {
-  await writeAhead(reconciler, request, [child]);
-  await applyChild(reconciler, request, child);
-  return request.seen.get(childKey(child.ref)) as ChildObservation;
+export async function createOrUpdate(
+  reconciler: Reconciler,
+  request: ReconcileRequest,
+  child: Pick<Desired, 'ref' | 'name'>,
+): Promise<ChildObservation> {
+  const key = childKey(child.ref);
+  const desired = (await request.resources()).find(({ ref }) => childKey(ref) === key);
+  if (desired === undefined)
+    throw terminalError(
+      'NotDesired',
+      `${childName(child)} is not among the children that getResources answers, so it would be pruned; add it there`,
+    );
+  await recoverInventory(reconciler, request);
+  await writeAhead(reconciler, request, [desired]);
+  await applyChild(reconciler, request, desired);
+  return request.seen.get(key) as ChildObservation;
 }
 
 /** The condition, the decision and the error that an attempt at a child stands for. */
