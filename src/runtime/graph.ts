@@ -79,12 +79,12 @@ export function graphToMermaid(graph: ControllerGraph): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Within double quotes Graphviz knows the quote and the backslash, and takes everything else as it is. */
+/** Within double quotes Graphviz knows the quote and the backslash; a line of the text stays one line of the drawing's source. */
 function dotText(text: string): string {
-  return `"${text.replace(/["\\]/g, (character) => `\\${character}`)}"`;
+  return `"${text.replace(/["\\]/g, (character) => `\\${character}`).replace(/[\r\n]+/g, '\\n')}"`;
 }
 
 /** Within double quotes Mermaid knows character references only. */
 function mermaidText(text: string): string {
-  return `"${text.replace(/[#"<>&;]/g, (character) => `#${character.charCodeAt(0)};`)}"`;
+  return `"${text.replace(/[#"<>&;\\\r\n]/g, (character) => `#${character.charCodeAt(0)};`)}"`;
 }

@@ -163,13 +163,18 @@ describe('the view', () => {
   const version = async (what: 'apples' | 'pies'): Promise<string> =>
     (await world.state.get((what === 'apples' ? apples : pies).pointer('x'))).metadata.version;
 
-  async function startLooking(): Promise<{ readonly looks: [number, number][]; look(): Promise<void> }> {
+  async function startLooking(): Promise<{
+    readonly looks: [number, number][];
+    readonly context: ControllerContext;
+    look(): Promise<void>;
+  }> {
     await world.apple('x');
     await pie('x');
     const context = await startReading();
     const looks: [number, number][] = [];
     return {
       looks,
+      context,
       async look() {
         const [apple, made] = await Promise.all([context.get(apples.pointer('x')), context.get(pies.pointer('x'))]);
         looks.push([(apple.spec as { size: number }).size, (made.spec as { size: number }).size]);
@@ -225,7 +230,7 @@ describe('the view', () => {
   });
 
   test('is swapped at once after a lost bookmark', async () => {
-    const { looks, look } = await startLooking();
+    const { looks, look, context } = await startLooking();
     await world.apple('gone');
     gates.bookmarksExpire = true;
     gates.hold();
@@ -242,6 +247,7 @@ describe('the view', () => {
     await world.environment.settle();
     await look();
     expect([...new Set(looks.map(([apple, made]) => `${apple} ${made}`))]).toEqual(['0 0', '10 10']);
+    expect(await ids(context)).toEqual(['x']);
   });
 
   test('goes on, from its bookmark, after a break', async () => {
