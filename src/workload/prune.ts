@@ -123,10 +123,15 @@ async function removeChild(
   return removeLive(reconciler, request, entry, live);
 }
 
-/** A kind that is not served any more has no objects. */
-async function liveOf(reconciler: Reconciler, request: ReconcileRequest, entry: InventoryEntry): Promise<Live | undefined> {
+/**
+ * The child as it is. That it is not there, or not ours, must not be the word of a cache that lags: the entry goes for good. A
+ * kind that is not served any more has no objects.
+ */
+async function liveOf({ port }: Reconciler, { call, workload }: ReconcileRequest, entry: InventoryEntry): Promise<Live | undefined> {
   try {
-    return await reconciler.port.get(refOf(entry), request.call);
+    const live = await port.get(refOf(entry), call);
+    if (call.fresh === true || (live !== undefined && bearsMark(live, workload.key))) return live;
+    return await port.get(refOf(entry), { ...call, fresh: true });
   } catch (error) {
     if (isUnsupportedError(error)) return undefined;
     throw error;
@@ -140,7 +145,7 @@ async function removeLive(reconciler: Reconciler, request: ReconcileRequest, ent
   let outcome = await port.remove(live.ref, live.uid, options);
   let now: Live | undefined = live;
   if (outcome === 'terminating') {
-    now = await port.get(live.ref, call);
+    now = await port.get(live.ref, { ...call, fresh: true });
     // Marked, and nobody holds it: where removing takes two steps, this is the second.
     if (now?.uid === live.uid && now.deleting && now.finalizers.length === 0) outcome = await port.remove(live.ref, live.uid, options);
     else if (now === undefined || now.uid !== live.uid) outcome = 'gone';

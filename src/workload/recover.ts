@@ -7,7 +7,7 @@ export async function recoverInventory(reconciler: Reconciler, request: Reconcil
   const { key } = request.workload;
   let order = 0;
   for (const kind of reconciler.childKinds) {
-    for (const live of await reconciler.port.list(kind, { ...request.call, labels: { [parentIdLabel]: parentId(key) } })) {
+    for (const live of await reconciler.port.list(kind, { ...request.call, fresh: true, labels: { [parentIdLabel]: parentId(key) } })) {
       if (!bearsMark(live, key) || request.status.child(live.ref) !== undefined) continue;
       request.status.setChild({
         ...live.ref,

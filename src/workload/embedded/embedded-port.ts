@@ -27,7 +27,7 @@ export interface EmbeddedPortOptions {
 export function embeddedPort(options: EmbeddedPortOptions): StorePort {
   const { context, registry, ownVersions, statusType, namespacesOf = () => ['default'] } = options;
 
-  const find = async (pointer: Pointer, call?: PortCall): Promise<Resource | undefined> => {
+  const find = async (pointer: Pointer, call?: Pick<PortCall, 'fresh'>): Promise<Resource | undefined> => {
     try {
       return await (call?.fresh === true ? (context.uncached ?? context) : context).get(pointer);
     } catch (error) {
@@ -47,9 +47,11 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
       definition?.statusType === undefined ? undefined : await find(companionOf(definition.statusType, resource.metadata), call);
     return describe(resource, companion, resourceReadiness(definition, resource, companion));
   };
+  /** Before a write, never from a cache: what is missing there may be in the store. */
+  const fresh = { fresh: true };
   /** The child as it is, if it is still this incarnation. */
   const incarnation = async (ref: ChildRef, uid: string): Promise<Resource | undefined> => {
-    const found = await find(toPointer(ref));
+    const found = await find(toPointer(ref), fresh);
     return found?.metadata.uid === uid ? found : undefined;
   };
   /** The version as precondition, so that no other incarnation is hit. */
@@ -136,7 +138,7 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
       const { workload, companion } = view.handle as Handle;
       const pointer = pointerOf(workload);
       await context.addFinalizer(pointer, name);
-      const now = await find(pointer);
+      const now = await find(pointer, fresh);
       if (now === undefined || now.metadata.uid !== view.uid) throw incarnationConflict(pointer, view.uid, now?.metadata.uid ?? 'none');
       return viewOf(view.key, { workload: now, companion });
     },
@@ -155,7 +157,7 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
       return viewOf(view.key, { workload, companion: wrote(written) });
     },
     async removeStatus(view) {
-      const companion = await find(companionOf(statusType, (view.handle as Handle).workload.metadata));
+      const companion = await find(companionOf(statusType, (view.handle as Handle).workload.metadata), fresh);
       if (companion === undefined) return;
       const { owner, uid } = companion.metadata;
       try {
