@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { SteadystateError } from '../../src/resource/index.ts';
 import { parentAnnotation } from '../../src/workload/index.ts';
 import type { AppChild } from './embedded-world.ts';
-import { apps, otherBoxes, World } from './embedded-world.ts';
+import { apps, boxes, otherBoxes, World } from './embedded-world.ts';
 
 const owner = 'Apps-reconciler';
 const ids = ['a', 'b', 'c', 'd'] as const;
@@ -118,41 +118,57 @@ async function check(world: World): Promise<void> {
   expect(items.find(({ metadata }) => metadata.id === 'stranger')?.spec).toEqual({ size: 7 });
 }
 
-test('whatever is done and whatever fails, in the end all is as declared and nothing more is written', async () => {
-  const happened = new Set<string>();
-  await fc.assert(
-    fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 12 }), fc.array(fault, { maxLength: 80 }), async (actions, faults) => {
-      await using world = new World();
-      await world.state.create(otherBoxes.create({ id: 'stranger', spec: { size: 7 } }), { owner: 'stranger' });
-      let writes = 0;
-      let now: string = 'calm';
-      const disturb = (): void => {
-        world.before = () => {
-          now = faults[writes++] ?? 'calm';
-          happened.add(now);
-          if (now !== 'calm' && now !== 'unanswered') throw errors[now as keyof typeof errors]();
+test.each([
+  ['past the cache', []],
+  [
+    'from the cache',
+    [
+      apps.kind(),
+      otherBoxes.kind(),
+      boxes.kind(),
+      ...['AppStatuses', 'BoxStatuses'].map((name) => ({ namespace: 'default', type: `${name}.example.dev` })),
+    ],
+  ],
+])(
+  'whatever is done and whatever fails, in the end all is as declared and nothing more is written: reads %s',
+  async (_how, cachedKinds) => {
+    const happened = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 12 }), fc.array(fault, { maxLength: 80 }), async (actions, faults) => {
+        await using world = new World();
+        world.cachedKinds = cachedKinds;
+        await world.state.create(otherBoxes.create({ id: 'stranger', spec: { size: 7 } }), { owner: 'stranger' });
+        let writes = 0;
+        let now: string = 'calm';
+        const disturb = (): void => {
+          world.before = () => {
+            now = faults[writes++] ?? 'calm';
+            happened.add(now);
+            if (now !== 'calm' && now !== 'unanswered') throw errors[now as keyof typeof errors]();
+          };
+          world.after = () => {
+            if (now === 'unanswered') throw errors.unanswered();
+          };
         };
-        world.after = () => {
-          if (now === 'unanswered') throw errors.unanswered();
-        };
-      };
-      disturb();
-      await world.start();
-      for (const each of actions) await act(world, each);
-      world.before = world.after = () => {};
-      await world.environment.advance(300_000);
-      await check(world);
-      world.takeWrites();
-      await world.environment.advance(300_000);
-      await world.restart();
-      expect(world.takeWrites()).toEqual([]);
-      await check(world);
-    }),
-    {
-      numRuns: Number(process.env.WORKLOAD_RUNS ?? 60),
-      seed: process.env.WORKLOAD_SEED === undefined ? 1 : Number(process.env.WORKLOAD_SEED),
-    },
-  );
-  // A fault that never happened proves nothing.
-  expect([...happened].sort()).toEqual(['calm', 'conflict', 'lost', 'throttled', 'unanswered', 'unavailable']);
-}, 120_000);
+        disturb();
+        await world.start();
+        for (const each of actions) await act(world, each);
+        world.before = world.after = () => {};
+        await world.environment.advance(300_000);
+        await check(world);
+        world.takeWrites();
+        await world.environment.advance(300_000);
+        await world.restart();
+        expect(world.takeWrites()).toEqual([]);
+        await check(world);
+      }),
+      {
+        numRuns: Number(process.env.WORKLOAD_RUNS ?? 60),
+        seed: process.env.WORKLOAD_SEED === undefined ? 1 : Number(process.env.WORKLOAD_SEED),
+      },
+    );
+    // A fault that never happened proves nothing.
+    expect([...happened].sort()).toEqual(['calm', 'conflict', 'lost', 'throttled', 'unanswered', 'unavailable']);
+  },
+  120_000,
+);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { memoryState } from '../../src/backends/memory/index.ts';
-import type { Pointer, Resource } from '../../src/resource/index.ts';
+import type { Kind, Pointer, Resource } from '../../src/resource/index.ts';
 import { defineResource, isNotFoundError } from '../../src/resource/index.ts';
 import type { QueueController } from '../../src/runtime/index.ts';
 import { createRuntime, destroyController } from '../../src/runtime/index.ts';
@@ -63,6 +63,8 @@ export class World implements AsyncDisposable {
   after: (write: string) => void = () => {};
   /** What the store makes of the spec that an operator writes. */
   stores: (type: string, spec: unknown) => unknown = (_type, spec) => spec;
+  /** Kinds that the runtime serves from its cache. */
+  cachedKinds: readonly Kind[] = [];
   readonly #appOptions: AppOptions;
   readonly #controllerOptions: Partial<EmbeddedControllerOptions>;
   #stop: AbortController | undefined;
@@ -88,7 +90,7 @@ export class World implements AsyncDisposable {
   /** Starts an operator that knows nothing of earlier ones. */
   async start(): Promise<void> {
     this.#stop = new AbortController();
-    const runtime = createRuntime({ state: this.#watched(), environment: this.environment });
+    const runtime = createRuntime({ state: this.#watched(), environment: this.environment, cachedKinds: this.cachedKinds });
     runtime.register(this.controller());
     runtime.register(destroyController((this.#controllerOptions.namespaces ?? ['default']).map((namespace) => apps.kind(namespace))));
     this.#running = runtime.run(this.#stop.signal);
