@@ -6,65 +6,32 @@ import { findCollection } from './collection.ts';
 import { removeCondition, setCondition } from './conditions.ts';
 import type { WorkloadDefinition, WorkloadRequest } from './define-workload.ts';
 import { kindOfType } from './define-workload.ts';
-import { asError, classify, ReconcileError, retryAfterMs } from './errors.ts';
+import type { EngineResult } from './engine-result.ts';
+import { fromResult, gone, none, sooner } from './engine-result.ts';
+import { asError, classify, ReconcileError } from './errors.ts';
 import { registerAction } from './events.ts';
-import { orphanFinalizer, pausedAnnotation, reconcileAtAnnotation, workloadKeyText } from './identity.ts';
+import { orphanFinalizer, pausedAnnotation, workloadKeyText } from './identity.ts';
 import { limited } from './limited.ts';
 import { recordOutcomes, reservedConditions } from './outcomes.ts';
 import { registerDeleteHooks } from './phases/index.ts';
 import type { Desired, StorePort, WorkloadEvent, WorkloadKey, WorkloadStatus, WorkloadView } from './port.ts';
-import type { Execution, Pending } from './registry.ts';
+import type { Execution } from './registry.ts';
 import { hasOwnDeletePhases } from './registry.ts';
 import { StatusDraft, sameButMessages, sameStatus } from './status-draft.ts';
-import type { PhaseResult, ReconcileRequest, Reconciler } from './types.ts';
+import type { ReconcileRequest, Reconciler } from './types.ts';
 import { invalidCondition } from './validate.ts';
+import { WorkloadMemory } from './workload-memory.ts';
 
-/** A pending phase is looked at again after this long at first, then half as long again each time. */
-const pendingDelayMs = 1_000;
-const maxPendingDelayMs = 30_000;
-/** Back-off of conflicts in a row: as a queue's own, doubling. */
-const conflictDelayMs = 5;
-const maxConflictDelayMs = 60_000;
 /** A change of message text alone is written at most this often. */
 const messageIntervalMs = 60_000;
-/** Conflicts and transient errors are told from this many in a row. */
-const conflictsTold = 5;
-const transientTold = 3;
 /** How often a status is written again after a conflict. */
 const statusTries = 3;
-
-/** What a reconcile asks its controller for. */
-export type EngineResult =
-  | { readonly kind: 'none' }
-  /** The workload was not there at the start. */
-  | { readonly kind: 'gone' }
-  | { readonly kind: 'requeue'; readonly afterMs: number }
-  /** A failure: the key's own back-off, unless it says how long. Quiet ones are not logged. */
-  | { readonly kind: 'failure'; readonly error: Error; readonly quiet: boolean; readonly afterMs?: number };
-
-const none: EngineResult = Object.freeze({ kind: 'none' });
-const gone: EngineResult = Object.freeze({ kind: 'gone' });
-
-/** What is remembered of a workload between reconciles; nothing depends on it for being right. */
-interface Memory {
-  readonly uid: string;
-  readonly children: ChildMemory;
-  pending: { readonly phase: string; readonly generation: number; count: number } | undefined;
-  conflicts: number;
-  transient: number;
-  /** On the monotonic clock. */
-  statusWrittenAt: number | undefined;
-  ready: boolean | undefined;
-  reconcileAt: string | undefined;
-  /** Something went wrong: the next reads go past every cache. */
-  fresh: boolean;
-}
 
 /** Takes workloads of one kind through their phases. One instance per controller; ports come with each reconcile. */
 export class WorkloadEngine<Spec, Input> {
   readonly definition: WorkloadDefinition<Spec, Input>;
   readonly #environment: Environment;
-  readonly #memory = new Map<string, Memory>();
+  readonly #memory = new Map<string, WorkloadMemory>();
 
   constructor(definition: WorkloadDefinition<Spec, Input>, environment: Environment) {
     this.definition = definition;
@@ -88,7 +55,7 @@ export class WorkloadEngine<Spec, Input> {
       // The same rules as in a phase for what went wrong around them.
       const failure = asError(error);
       const found = classify(error);
-      return this.#afterError(memory, found === 'terminal' ? 'failed' : found, failure).result;
+      return memory.afterError(found === 'terminal' ? 'failed' : found, failure).result;
     }
   }
 
@@ -225,34 +192,19 @@ export class WorkloadEngine<Spec, Input> {
     return request.memory.intern(prepareChildren(request.workload, children));
   }
 
-  #recall(view: WorkloadView): Memory {
+  #recall(view: WorkloadView): WorkloadMemory {
     const key = workloadKeyText(view.key);
     let memory = this.#memory.get(key);
     if (memory === undefined || memory.uid !== view.uid) {
-      const ready = view.status?.conditions.find((condition) => condition.type === 'Ready');
-      memory = {
-        uid: view.uid,
-        children: new ChildMemory(),
-        pending: undefined,
-        conflicts: 0,
-        transient: 0,
-        statusWrittenAt: undefined,
-        ready: ready && ready.status === 'True',
-        reconcileAt: view.annotations[reconcileAtAnnotation],
-        fresh: false,
-      };
+      memory = new WorkloadMemory(view);
       this.#memory.set(key, memory);
     }
-    // A run that somebody asked for trusts nothing that is remembered.
-    if (memory.reconcileAt !== view.annotations[reconcileAtAnnotation]) {
-      memory.reconcileAt = view.annotations[reconcileAtAnnotation];
-      memory.children.forget();
-    }
+    memory.noticeRequest(view);
     return memory;
   }
 
   /** Nothing is computed: what the status says stays about the version before, so that nobody takes an old Ready for a new one. */
-  async #pause(reconciler: Reconciler, request: ReconcileRequest, memory: Memory): Promise<EngineResult> {
+  async #pause(reconciler: Reconciler, request: ReconcileRequest, memory: WorkloadMemory): Promise<EngineResult> {
     const { status, workload } = request;
     status.keepObserved();
     const message = `annotation ${pausedAnnotation} is "true"`;
@@ -263,23 +215,21 @@ export class WorkloadEngine<Spec, Input> {
   }
 
   /** Turns an execution into what the controller is asked for, and counts what comes in a row. */
-  #settle(reconciler: Reconciler, request: ReconcileRequest, execution: Execution, memory: Memory): EngineResult {
+  #settle(reconciler: Reconciler, request: ReconcileRequest, execution: Execution, memory: WorkloadMemory): EngineResult {
     const { outcome, result } = execution;
-    if (outcome.kind !== 'conflict') memory.conflicts = 0;
-    if (outcome.kind !== 'transient') memory.transient = 0;
-    if (outcome.kind !== 'pending') memory.pending = undefined;
+    memory.noticeOutcome(outcome.kind);
     switch (outcome.kind) {
       case 'completed':
         return sooner(fromResult(result), this.definition.resyncMs);
       case 'pending':
-        return sooner(this.#pendingResult(request, outcome, memory), request.recheckAfterMs);
+        return sooner(memory.afterPending(outcome, request.workload.generation), request.recheckAfterMs);
       case 'terminal':
         this.#tellFailed(reconciler, request, outcome.phase, outcome.error);
         return none;
       default:
         break;
     }
-    const { told, result: failure } = this.#afterError(memory, outcome.kind, outcome.error);
+    const { told, result: failure } = memory.afterError(outcome.kind, outcome.error);
     if (!told) {
       // The conditions are left as they are, so they still are about the version before.
       request.status.keepObserved();
@@ -293,36 +243,6 @@ export class WorkloadEngine<Spec, Input> {
   #record(reconciler: Reconciler, request: ReconcileRequest, { steps, outcome }: Execution): void {
     const phases = this.definition.phases.phases(request.event).map(({ name }) => name);
     recordOutcomes(request, reconciler.timestamp(), phases, steps, outcome);
-  }
-
-  /** Counts an error, and answers how it is to be tried again and whether it is time to tell. */
-  #afterError(
-    memory: Memory,
-    kind: 'conflict' | 'transient' | 'failed',
-    error: Error,
-  ): { readonly told: boolean; readonly result: EngineResult } {
-    if (kind === 'conflict') {
-      memory.conflicts++;
-      const afterMs = Math.min(conflictDelayMs * 2 ** (memory.conflicts - 1), maxConflictDelayMs);
-      const told = memory.conflicts >= conflictsTold;
-      return { told, result: { kind: 'failure', error, quiet: !told, afterMs } };
-    }
-    if (kind === 'transient') memory.transient++;
-    const afterMs = retryAfterMs(error);
-    const result = { kind: 'failure', error, quiet: false, ...(afterMs !== undefined && { afterMs }) } as const;
-    return { told: kind === 'failed' || memory.transient >= transientTold, result };
-  }
-
-  #pendingResult(request: ReconcileRequest, { phase, custom }: Pending, memory: Memory): EngineResult {
-    if (custom !== undefined && custom.result !== 'backoff') {
-      memory.pending = undefined;
-      return fromResult(custom.result);
-    }
-    const { generation } = request.workload;
-    if (memory.pending?.phase !== phase || memory.pending.generation !== generation) memory.pending = { phase, generation, count: 0 };
-    const afterMs = Math.min(pendingDelayMs * 1.5 ** memory.pending.count, maxPendingDelayMs);
-    memory.pending.count++;
-    return { kind: 'requeue', afterMs };
   }
 
   /** The last writes of a deletion: the status says so, then it goes, then our finalizer, then nothing. */
@@ -346,7 +266,12 @@ export class WorkloadEngine<Spec, Input> {
   }
 
   /** One write at most, and none when nothing changed. The phase's own error stays first. */
-  async #writeStatus(reconciler: Reconciler, request: ReconcileRequest, memory: Memory, result: EngineResult): Promise<EngineResult> {
+  async #writeStatus(
+    reconciler: Reconciler,
+    request: ReconcileRequest,
+    memory: WorkloadMemory,
+    result: EngineResult,
+  ): Promise<EngineResult> {
     const next = request.status.snapshot();
     const before = request.status.written;
     if (sameStatus(before, next)) return result;
@@ -367,7 +292,7 @@ export class WorkloadEngine<Spec, Input> {
       const failure = asError(error);
       if (result.kind === 'failure') return { ...result, error: new ReconcileError(result.error, failure) };
       const found = classify(error);
-      return this.#afterError(memory, found === 'terminal' ? 'failed' : found, failure).result;
+      return memory.afterError(found === 'terminal' ? 'failed' : found, failure).result;
     }
   }
 
@@ -396,7 +321,7 @@ export class WorkloadEngine<Spec, Input> {
     registerAction(reconciler, request, 'PhaseFailed', undefined, `${phase}: ${error.message}`);
   }
 
-  #tellReady(reconciler: Reconciler, request: ReconcileRequest, memory: Memory): void {
+  #tellReady(reconciler: Reconciler, request: ReconcileRequest, memory: WorkloadMemory): void {
     const condition = request.status.conditions.find((candidate) => candidate.type === 'Ready');
     const ready = condition?.status === 'True';
     if (memory.ready !== ready && (ready || memory.ready !== undefined)) {
@@ -405,18 +330,6 @@ export class WorkloadEngine<Spec, Input> {
     }
     memory.ready = ready;
   }
-}
-
-/** No time at all means to wait for an event, never to run at once and never that all is done. */
-function fromResult(result: PhaseResult): EngineResult {
-  if (result === undefined) return none;
-  const afterMs = result === 'backoff' ? pendingDelayMs : result.requeueAfterMs;
-  return afterMs > 0 ? { kind: 'requeue', afterMs } : none;
-}
-
-function sooner(result: EngineResult, afterMs: number | undefined): EngineResult {
-  if (result.kind === 'failure' || afterMs === undefined) return result;
-  return { kind: 'requeue', afterMs: result.kind === 'requeue' ? Math.min(result.afterMs, afterMs) : afterMs };
 }
 
 /** Telling must never fail a reconcile. */

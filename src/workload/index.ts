@@ -6,8 +6,8 @@ export { defineWorkload, desiredChild, kindOfType, typeOfKind } from './define-w
 export type { Difference } from './differences.ts';
 export { differences } from './differences.ts';
 export * from './embedded/index.ts';
-export type { EngineResult } from './engine.ts';
 export { WorkloadEngine } from './engine.ts';
+export type { EngineResult } from './engine-result.ts';
 export {
   ChildrenError,
   DeadlineError,

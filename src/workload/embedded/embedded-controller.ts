@@ -5,8 +5,8 @@ import type { ControllerContext, Input, MappedInput, QueueController } from '../
 import { requeueError } from '../../runtime/index.ts';
 import type { WorkloadDefinition } from '../define-workload.ts';
 import { kindOfType, typeOfKind } from '../define-workload.ts';
-import type { EngineResult } from '../engine.ts';
 import { WorkloadEngine } from '../engine.ts';
+import type { EngineResult } from '../engine-result.ts';
 import { readParent } from '../identity.ts';
 import type { StorePort, WorkloadEvent, WorkloadKey } from '../port.ts';
 import { checkDependencyCycles } from '../validate.ts';
