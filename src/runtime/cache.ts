@@ -8,10 +8,14 @@ import type { KindView } from './kind-view.ts';
 /** What a controller has written, and a view must show before that controller runs again. */
 interface Expectation {
   readonly pointer: Pointer;
-  readonly version?: string;
-  /** This incarnation was destroyed. */
-  readonly goneUid?: string;
+  readonly version: string | undefined;
+  /** The incarnation that it was, if that is known. */
+  readonly uid: string | undefined;
+  readonly end: 'tornDown' | 'gone' | undefined;
 }
+
+/** One write: what it left, or how it ended the resource. */
+export type Written = { readonly version: string; readonly uid: string } | { readonly end: 'tornDown' | 'gone'; readonly uid?: string };
 
 /** The cached kinds: reads come from here, and a controller never runs on a view older than its own writes. */
 export class Cache {
@@ -40,8 +44,9 @@ export class Cache {
     return Object.freeze(this.#globalRevision && position !== '' ? { items, revision: Number(position) } : { items });
   }
 
-  /** A controller wrote; without a version it destroyed the incarnation `uid` (the one that is known, if left out). */
-  wrote(controller: string, pointer: Pointer, version: string | undefined, uid?: string): void {
+  /** A controller has written. */
+  wrote(controller: string, { namespace, type, id }: Pointer, written: Written): void {
+    const pointer = { namespace, type, id };
     const view = this.view(pointer);
     if (view === undefined) return;
     let expected = this.#expectations.get(controller);
@@ -51,15 +56,14 @@ export class Cache {
     }
     const key = keyOf(pointer);
     const before = expected.get(key);
-    if (version !== undefined) expected.set(key, { pointer, version });
-    else {
-      const goneUid = uid ?? view.get(pointer.id)?.metadata.uid;
+    if ('version' in written) expected.set(key, { pointer, ...written, end: undefined });
+    else
       expected.set(key, {
         pointer,
-        ...(before?.version !== undefined && { version: before.version }),
-        ...(goneUid !== undefined && { goneUid }),
+        version: before?.version,
+        uid: written.uid ?? before?.uid ?? view.get(id)?.metadata.uid,
+        end: written.end,
       });
-    }
   }
 
   /** Resolves once the views show all that the controller has written; `undefined`: they do. */
@@ -84,13 +88,15 @@ export class Cache {
     return true;
   }
 
-  #shows({ pointer, version, goneUid }: Expectation): boolean {
+  #shows({ pointer, version, uid, end }: Expectation): boolean {
     const feed = this.#feeds.get(kindKeyOf(pointer));
     if (feed?.view === undefined) return true;
     // Contents that are being read may be older than the write.
     if (!feed.view.filled) return false;
     if (version !== undefined && isBefore(feed.position, version)) return false;
-    return goneUid === undefined || feed.view.get(pointer.id)?.metadata.uid !== goneUid;
+    const metadata = end === undefined ? undefined : feed.view.get(pointer.id)?.metadata;
+    if (metadata === undefined || metadata.uid !== uid) return true;
+    return end === 'tornDown' && metadata.phase === 'tearingDown';
   }
 
   #until(holds: () => boolean, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Environment, Logger } from '../environment/index.ts';
-import type { Pointer } from '../resource/index.ts';
+import type { Pointer, Resource } from '../resource/index.ts';
 import { isNotFoundError } from '../resource/index.ts';
 import type { CoreState, State } from '../state/index.ts';
 import { notFound, owned, wrapCore } from '../state/index.ts';
@@ -128,9 +128,15 @@ export function controllerContext(options: ContextOptions): ControllerContext {
 
 /** The core below, with every write noted. After the grace period not even a retry of a helper gets through. */
 function recorded({ core, hardSignal, onWrite, cache, name }: ContextOptions): CoreState {
-  const done = (pointer: Pointer, version: string | undefined, uid?: string): void => {
-    cache.wrote(name, pointer, version, uid);
-    onWrite?.(pointer, version);
+  const wrote = <Spec>(resource: Resource<Spec>): Resource<Spec> => {
+    const { version, uid } = resource.metadata;
+    cache.wrote(name, resource.metadata, { version, uid });
+    onWrite?.(resource.metadata, version);
+    return resource;
+  };
+  const ended = (pointer: Pointer, end: 'tornDown' | 'gone', uid?: string): void => {
+    cache.wrote(name, pointer, { end, ...(uid !== undefined && { uid }) });
+    onWrite?.(pointer, undefined);
   };
   const { teardown, teardownAndDestroy, waitForRevision } = core;
   return {
@@ -141,20 +147,16 @@ function recorded({ core, hardSignal, onWrite, cache, name }: ContextOptions): C
     list: (kind, call) => core.list(kind, call),
     async create(resource, call) {
       hardSignal.throwIfAborted();
-      const written = await core.create(resource, call);
-      done(written.metadata, written.metadata.version);
-      return written;
+      return wrote(await core.create(resource, call));
     },
     async update(resource, call) {
       hardSignal.throwIfAborted();
-      const written = await core.update(resource, call);
-      done(written.metadata, written.metadata.version);
-      return written;
+      return wrote(await core.update(resource, call));
     },
     async destroy(pointer, call) {
       hardSignal.throwIfAborted();
       await core.destroy(pointer, call);
-      done(pointer, undefined, call?.uid);
+      ended(pointer, 'gone', call?.uid);
     },
     watch: (pointer, call) => core.watch(pointer, call),
     watchKind: (kind, call) => core.watchKind(kind, call),
@@ -164,7 +166,7 @@ function recorded({ core, hardSignal, onWrite, cache, name }: ContextOptions): C
       async teardown(pointer, call) {
         hardSignal.throwIfAborted();
         const ready = await teardown.call(core, pointer, call);
-        onWrite?.(pointer, undefined);
+        ended(pointer, 'tornDown');
         return ready;
       },
     }),

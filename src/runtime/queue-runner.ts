@@ -178,7 +178,12 @@ export class QueueRunner implements Runner {
     const start = environment.elapsed();
     try {
       const result = await this.controller.reconcile(
-        { ...context, log: log.with({ resource: pointerText(record.pointer) }) },
+        {
+          ...context,
+          get log() {
+            return log.with({ resource: pointerText(record.pointer) });
+          },
+        },
         { pointer: record.pointer },
       );
       this.#succeeded(item, record, result);

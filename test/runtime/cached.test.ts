@@ -11,11 +11,13 @@ let gates: GatedWatches;
 /** Reads that reached the store. */
 let reads: number;
 let deny: boolean;
+let nativeTeardown: CoreState['teardown'];
 
 function counting(core: CoreState): CoreState {
   return new Proxy(core, {
     get: (target, key) => {
       const member: unknown = Reflect.get(target, key);
+      if (key === 'teardown') return nativeTeardown;
       if (typeof member !== 'function') return member;
       return (...parameters: unknown[]) => {
         if (key === 'get' || key === 'list') reads++;
@@ -27,6 +29,7 @@ function counting(core: CoreState): CoreState {
 
 function open(cachedKinds = [apples.kind(), pies.kind()], denied?: string): void {
   reads = 0;
+  nativeTeardown = undefined;
   deny = denied !== undefined;
   gates = new GatedWatches(() => world.environment);
   world = new World({
@@ -308,6 +311,32 @@ describe('a controller', () => {
     gates.release();
     await world.environment.settle();
     expect(seen).toEqual(['c1: old', 'c2: ']);
+  });
+
+  test('nor one that shows as running what it has torn down, where the store does that in one call', async () => {
+    await world.end();
+    open([pies.kind()]);
+    const store = world.state;
+    nativeTeardown = (pointer, options) => store.teardown(pointer, options);
+    await pie('old');
+    const phases: string[] = [];
+    await world.start(
+      controllerOf({
+        inputs: [{ namespace: 'default', type: crumbs.type, kind: 'primary' }],
+        reconcile: async (context) => {
+          phases.push((await context.get(pies.pointer('old'))).metadata.phase);
+          await context.teardown(pies.pointer('old'), { owner: '' });
+        },
+      }),
+    );
+    gates.hold(pies.type);
+    await crumb('c1');
+    await crumb('c2');
+    await world.environment.advance(60_000);
+    expect(phases).toEqual(['running']);
+    gates.release();
+    await world.environment.settle();
+    expect(phases).toEqual(['running', 'tearingDown']);
   });
 
   test('does not wait for what others have written, nor over its stop', async () => {
