@@ -7,11 +7,13 @@ import {
   isUnsupportedError,
 } from '../resource/index.ts';
 import { desiredChanged, desiredDigest } from './children.ts';
+import { findCondition } from './conditions.ts';
+import { asError, immutableReason, terminalReason } from './errors.ts';
 import { registerAction } from './events.ts';
 import type { ParentMark } from './identity.ts';
 import { bearsMark, childKey, childName, readParent, sameKind } from './identity.ts';
 import { note } from './observe.ts';
-import type { Desired, InventoryEntry, Live, PortCall } from './port.ts';
+import type { Condition, Desired, InventoryEntry, Live, PortCall, StorePort } from './port.ts';
 import type { ChildObservation, ReconcileRequest, Reconciler } from './types.ts';
 
 /** What became of one child in this reconcile. */
@@ -164,13 +166,15 @@ async function attempt(
     return { kind: 'held', behind: before };
   }
   const entry = status.child(child.ref);
-  const applied = await reconciler.port.apply(child, {
-    ...call,
-    owner: workload,
-    force: true,
-    ...(live && { live }),
-    ...(entry !== undefined && entry.state !== 'intended' && { entry }),
-  });
+  const known = entry !== undefined && entry.state !== 'intended' ? { entry } : {};
+  let applied: Awaited<ReturnType<StorePort['apply']>>;
+  try {
+    applied = await reconciler.port.apply(child, { ...call, owner: workload, force: true, ...(live && { live }), ...known });
+  } catch (error) {
+    if (live === undefined || child.options?.onImmutable !== 'recreate' || terminalReason(error) !== immutableReason) throw error;
+    await reconciler.port.remove(live.ref, live.uid, { ...call, propagation: 'Foreground' });
+    return pending(reconciler, request, child, live, `is made anew: ${asError(error).message}`);
+  }
   memory.wrote(child, digest, applied.live);
   record(request, child, applied.live, digest);
   if (applied.outcome !== 'unchanged') {
@@ -180,11 +184,22 @@ async function attempt(
   return { kind: 'done', seen: note(reconciler, request, child, applied.live) };
 }
 
-/** Notes in the inventory that a child is there as desired. */
+/** Notes in the inventory that a child is there as desired, and that it has done its work where it will go by itself. */
 function record({ status }: ReconcileRequest, child: Desired, live: Live, digest: string): void {
   const entry = status.child(child.ref) as InventoryEntry;
-  if (entry.state === 'applied' && entry.uid === live.uid && entry.digest === digest && entry.version === child.ref.version) return;
-  status.setChild({ ...entry, version: child.ref.version, state: 'applied', uid: live.uid, digest });
+  const doneDigest = isFinishedJob(live) ? digest : entry.doneDigest;
+  const same = entry.state === 'applied' && entry.uid === live.uid && entry.digest === digest && entry.doneDigest === doneDigest;
+  if (same && entry.version === child.ref.version) return;
+  const done = doneDigest === undefined ? {} : { doneDigest };
+  status.setChild({ ...entry, version: child.ref.version, state: 'applied', uid: live.uid, digest, ...done });
+}
+
+/** A Job with a time to live goes some time after it has completed; that must not bring it up again. */
+function isFinishedJob({ ref, body, status }: Live): boolean {
+  if (ref.group !== 'batch' || ref.kind !== 'Job') return false;
+  const { spec } = body as { readonly spec?: { readonly ttlSecondsAfterFinished?: unknown } };
+  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
+  return spec?.ttlSecondsAfterFinished !== undefined && findCondition(conditions, 'Complete')?.status === 'True';
 }
 
 function pending(reconciler: Reconciler, request: ReconcileRequest, child: Desired, live: Live | undefined, message: string): ChildOutcome {

@@ -3,7 +3,7 @@ import { isConflictError, isNotFoundError } from '../resource/index.ts';
 import { ChildMemory } from './child-memory.ts';
 import { prepareChildren } from './children.ts';
 import { findCollection } from './collection.ts';
-import { removeCondition, setCondition } from './conditions.ts';
+import { findCondition, removeCondition, setCondition } from './conditions.ts';
 import type { WorkloadDefinition, WorkloadRequest } from './define-workload.ts';
 import { kindOfType } from './define-workload.ts';
 import type { EngineResult } from './engine-result.ts';
@@ -14,7 +14,7 @@ import { orphanFinalizer, pausedAnnotation, workloadKeyText } from './identity.t
 import { limited } from './limited.ts';
 import { recordOutcomes, reservedConditions } from './outcomes.ts';
 import { registerDeleteHooks } from './phases/index.ts';
-import type { Desired, StorePort, WorkloadEvent, WorkloadKey, WorkloadStatus, WorkloadView } from './port.ts';
+import type { Condition, Desired, StorePort, WorkloadEvent, WorkloadKey, WorkloadStatus, WorkloadView } from './port.ts';
 import type { Execution } from './registry.ts';
 import { hasOwnDeletePhases } from './registry.ts';
 import { StatusDraft, sameButMessages, sameStatus } from './status-draft.ts';
@@ -315,9 +315,12 @@ export class WorkloadEngine<Spec, Input> {
     }
   }
 
+  /** On a new reason only: a message that is another each time is no news. */
   #tellFailed(reconciler: Reconciler, request: ReconcileRequest, phase: string, error: Error): void {
-    const before = request.status.written?.conditions.find((condition) => condition.type === phase);
-    if (before?.reason === 'Failed' && before.message === error.message) return;
+    const before = request.status.written?.conditions ?? [];
+    const reasonOf = (conditions: readonly Condition[], type: string): string | undefined => findCondition(conditions, type)?.reason;
+    const sameReason = reasonOf(before, 'Ready') === reasonOf(request.status.conditions, 'Ready');
+    if (reasonOf(before, phase) === 'Failed' && sameReason) return;
     registerAction(reconciler, request, 'PhaseFailed', undefined, `${phase}: ${error.message}`);
   }
 

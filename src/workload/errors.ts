@@ -13,6 +13,12 @@ export class TerminalError extends Error {
 /** Throw it from a phase when only a change of the workload can help. */
 export const terminalError = (reason: string, message: string, cause?: unknown): Error => new TerminalError(reason, message, cause);
 
+/**
+ * The reason that a port gives a change which the store refuses because the field cannot change: `terminalError(immutableReason,
+ * …)`. With `onImmutable: 'recreate'` the child is made anew.
+ */
+export const immutableReason = 'Immutable';
+
 /** Not an error but "not yet", from code that can only throw. */
 export class PendingError extends Error {
   override readonly name: string = 'PendingError';

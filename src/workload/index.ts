@@ -11,6 +11,7 @@ export type { EngineResult } from './engine-result.ts';
 export {
   ChildrenError,
   DeadlineError,
+  immutableReason,
   isOptimisticLockError,
   PendingError,
   pendingError,

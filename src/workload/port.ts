@@ -19,7 +19,10 @@ export interface StorePort {
   ): Promise<readonly Live[]>;
   /** Pure: whether `live` is as `desired` asks. `entry` is the child's inventory entry, where there is one. */
   diff(desired: Desired, live: Live, entry: InventoryEntry | undefined): 'same' | 'differs';
-  /** Idempotent; never resurrects another uid (`live` is what the decision was made on). */
+  /**
+   * Idempotent; never resurrects another uid (`live` is what the decision was made on). A change of what cannot change is a
+   * terminal error with the reason `Immutable`.
+   */
   apply(
     desired: Desired,
     options: PortCall & { readonly live?: Live; readonly owner: WorkloadView; readonly force: boolean; readonly entry?: InventoryEntry },

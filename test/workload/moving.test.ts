@@ -1,6 +1,14 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { SteadystateError } from '../../src/resource/index.ts';
-import { createOrUpdate, createRegistry, createResourcesPhase, orphanFinalizer, parentAnnotation } from '../../src/workload/index.ts';
+import {
+  createOrUpdate,
+  createRegistry,
+  createResourcesPhase,
+  immutableReason,
+  orphanFinalizer,
+  parentAnnotation,
+  terminalError,
+} from '../../src/workload/index.ts';
 import { app, boxRef, Harness } from './harness.ts';
 
 let harness: Harness;
@@ -267,4 +275,91 @@ describe('createOrUpdate', () => {
     expect(harness.condition('Stalled')).toBe('True NotDesired');
     expect(harness.present).toEqual([]);
   });
+});
+
+describe('what cannot be changed', () => {
+  const refusing = (onImmutable?: 'fail' | 'recreate'): Harness => {
+    harness = new Harness();
+    const options = onImmutable === undefined ? {} : { options: { onImmutable } };
+    harness.ask({ a: 1 }, options);
+    harness.port.before = (line) => {
+      if (line === 'apply Boxes/a' && harness.port.child(boxRef('a')) !== undefined)
+        throw terminalError(immutableReason, 'spec.size: field is immutable');
+    };
+    return harness;
+  };
+
+  test('is Stalled, and the child stays as it is', async () => {
+    await refusing().settle();
+    harness.ask({ a: 2 });
+    expect(await harness.reconcile()).toEqual({ kind: 'none' });
+    expect(harness.condition('Stalled')).toBe('True Immutable');
+    expect(harness.port.child(boxRef('a'))?.body).toEqual({ size: 1 });
+  });
+
+  test('recreate: deleted by uid, waited for, made anew', async () => {
+    await refusing('recreate').settle();
+    const { uid } = harness.port.child(boxRef('a')) ?? {};
+    harness.port.change(boxRef('a'), { finalizers: ['busy'] });
+    harness.ask({ a: 2 }, { options: { onImmutable: 'recreate' } });
+    await harness.reconcile();
+    expect(harness.message('Ready')).toBe('a: is made anew: spec.size: field is immutable');
+    await harness.reconcile();
+    expect(harness.message('Ready')).toContain('is being deleted');
+    harness.port.destroy(boxRef('a'));
+    await harness.settle();
+    expect(harness.port.child(boxRef('a'))).toMatchObject({ body: { size: 2 } });
+    expect(harness.port.child(boxRef('a'))?.uid).not.toBe(uid);
+  });
+
+  test('recreate is for that only: what is wrong otherwise keeps its child', async () => {
+    await refusing('recreate').settle();
+    harness.port.before = (line) => {
+      if (line === 'apply Boxes/a') throw new SteadystateError('Invalid', 'spec.size: must be even');
+    };
+    harness.ask({ a: 3 }, { options: { onImmutable: 'recreate' } });
+    await harness.reconcile();
+    expect(harness.condition('Stalled')).toBe('True Invalid');
+    expect(harness.port.child(boxRef('a'))).toMatchObject({ deleting: false, body: { size: 1 } });
+  });
+});
+
+test('a Job that completed and went by its time to live is not made again until it is to be another', async () => {
+  const ref = { group: 'batch', kind: 'Job', version: 'v1', namespace: 'default', name: 'migrate' };
+  let image = 'one';
+  harness = new Harness({
+    getResources: () => [{ ref, labels: {}, annotations: {}, body: { spec: { image, ttlSecondsAfterFinished: 60 } } }],
+  });
+  harness.ask({});
+  await harness.settle();
+  harness.port.change(ref, { status: { conditions: [{ type: 'Complete', status: 'True' }] } });
+  await harness.settle();
+  harness.port.destroy(ref);
+  harness.takeWrites();
+  await harness.settle();
+  expect(harness.takeWrites()).toEqual([]);
+  expect(harness.condition('Ready')).toBe('True Ready');
+  image = 'two';
+  await harness.settle();
+  expect(harness.port.child(ref)?.body).toMatchObject({ spec: { image: 'two' } });
+  // One that did not complete is made again.
+  harness.port.destroy(ref);
+  await harness.settle();
+  expect(harness.port.child(ref)).toBeDefined();
+});
+
+test('a failure is told once for its reason, however its text changes', async () => {
+  let count = 0;
+  let fail: () => never = () => {
+    throw new Error(`try ${++count}`);
+  };
+  harness = new Harness({ getResources: () => fail() });
+  harness.ask({});
+  for (let runs = 0; runs < 3; runs++) await harness.reconcile();
+  expect(harness.port.events.map(({ note }) => note)).toEqual(['Create-Resources: try 1']);
+  fail = () => {
+    throw terminalError('Impossible', 'never');
+  };
+  for (let runs = 0; runs < 3; runs++) await harness.reconcile();
+  expect(harness.port.events.map(({ note }) => note)).toEqual(['Create-Resources: try 1', 'Create-Resources: never']);
 });
