@@ -16,4 +16,6 @@ export type { TransformSettings } from './ready-made/transform-options.ts';
 export { RequeueError, requeueError, SkipError, skipError } from './run-errors.ts';
 export type { ControllerStatus, KeyStatus, Runtime, RuntimeOptions } from './runtime.ts';
 export { createRuntime } from './runtime.ts';
+export type { TaskContext, TaskRunner, TaskRunnerOptions } from './task-runner.ts';
+export { createTaskRunner } from './task-runner.ts';
 export type { WriteLimit } from './write-limiter.ts';
