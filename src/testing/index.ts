@@ -4,3 +4,14 @@ export type { ManualEnvironment } from './manual-environment.ts';
 export { manualEnvironment } from './manual-environment.ts';
 export type { ConformanceCase, MakeStore, StateConformanceOptions, StoreRequest, StoreUnderTest } from './state-conformance/index.ts';
 export { stateConformance } from './state-conformance/index.ts';
+export type { AssertionWorld, ResourceCheck } from './waiting-assertions.ts';
+export {
+  assertAll,
+  assertLength,
+  assertNoResource,
+  assertResource,
+  assertResources,
+  destroyAll,
+  resourceIds,
+  teardownAll,
+} from './waiting-assertions.ts';
