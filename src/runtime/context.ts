@@ -1,6 +1,6 @@
 import type { Environment, Logger } from '../environment/index.ts';
 import type { Pointer, Resource } from '../resource/index.ts';
-import { isNotFoundError } from '../resource/index.ts';
+import { canonicalText, isNotFoundError, utf8Length } from '../resource/index.ts';
 import type { CoreState, State } from '../state/index.ts';
 import { notFound, owned, wrapCore } from '../state/index.ts';
 import type { AccessLimits } from './access.ts';
@@ -127,9 +127,10 @@ export function controllerContext(options: ContextOptions): ControllerContext {
 }
 
 /** The core below, with every write noted. After the grace period not even a retry of a helper gets through. */
-function recorded({ core, hardSignal, onWrite, cache, name }: ContextOptions): CoreState {
+function recorded({ core, hardSignal, onWrite, cache, name, limiter }: ContextOptions): CoreState {
   const wrote = <Spec>(resource: Resource<Spec>): Resource<Spec> => {
     const { version, uid } = resource.metadata;
+    if (limiter?.countsBytes) limiter.spend(utf8Length(canonicalText(resource.spec)));
     cache.wrote(name, resource.metadata, { version, uid });
     onWrite?.(resource.metadata, version);
     return resource;

@@ -100,7 +100,7 @@ export interface QueueController {
   readonly name: string;
   readonly inputs: readonly Input[];
   readonly outputs: readonly Output[];
-  /** @default 1 */
+  /** How many keys may run at once. @default the runtime's, 1 */
   readonly concurrency?: number;
   reconcile(context: ControllerContext, request: ReconcileRequest): Promise<ReconcileResult | void>;
   /** Turns a change of a mapped input into primary keys. Retried when it throws. */

@@ -71,7 +71,8 @@ export class QueueRunner implements Runner {
     );
     const plain = this.#context(signal, hardSignal);
     const running: Promise<void>[] = [this.#mapper.run(plain)];
-    for (let count = 0; count < (this.controller.concurrency ?? 1); count++) running.push(this.#work(signal, hardSignal));
+    for (let count = 0; count < (this.controller.concurrency ?? this.#options.concurrency); count++)
+      running.push(this.#work(signal, hardSignal));
     if (this.controller.run !== undefined) running.push(this.#runHook(plain));
     await Promise.all(running);
     for (const subscription of subscriptions) subscription[Symbol.dispose]();

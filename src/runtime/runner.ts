@@ -17,6 +17,8 @@ export interface RunnerOptions {
   readonly cache: Cache;
   readonly breather: Breather;
   readonly maxBackoffMs: number;
+  /** Workers, unless the controller says otherwise. */
+  readonly concurrency: number;
   readonly limiter: WriteLimiter | undefined;
 }
 

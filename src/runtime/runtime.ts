@@ -33,6 +33,8 @@ export interface RuntimeOptions {
    * never runs on a view older than what it has written of them. @default none
    */
   readonly cachedKinds?: readonly Kind[];
+  /** Workers of a queue controller that does not say so itself. @default 1 */
+  readonly concurrency?: number;
   /** How much each controller may write. @default no limit */
   readonly writeLimit?: WriteLimit;
 }
@@ -108,6 +110,9 @@ class ControllerRuntime implements Runtime {
     this.#maxBackoffMs = options.maxBackoffMs ?? 60_000;
     checkMs('graceMs', this.#graceMs);
     checkMs('maxBackoffMs', this.#maxBackoffMs);
+    const { concurrency = 1 } = options;
+    if (!Number.isSafeInteger(concurrency) || concurrency < 1)
+      throw invalid([{ path: 'concurrency', message: `expected a whole number from 1, found ${concurrency}` }]);
     if (options.writeLimit !== undefined) checkWriteLimit(options.writeLimit);
     this.#breather = new Breather(this.#environment);
     this.#feeds = new Feeds({
@@ -164,7 +169,7 @@ class ControllerRuntime implements Runtime {
   }
 
   #makeRunner(controller: AnyController): Runner {
-    const { state, writeLimit } = this.#options;
+    const { state, writeLimit, concurrency = 1 } = this.#options;
     const options: RunnerOptions = {
       environment: this.#environment,
       core: state,
@@ -173,6 +178,7 @@ class ControllerRuntime implements Runtime {
       cache: this.#feeds.cache,
       breather: this.#breather,
       maxBackoffMs: this.#maxBackoffMs,
+      concurrency,
       limiter: writeLimit === undefined ? undefined : new WriteLimiter(this.#environment, writeLimit),
     };
     return isQueueController(controller) ? new QueueRunner(controller, options) : new ClassicRunner(controller, options);

@@ -22,6 +22,22 @@ test('so many at once, then so many a second, first come first served', async ()
   expect(environment.open.counts()).toEqual({});
 });
 
+test('bytes are paid for by those that come later', async () => {
+  const environment = manualEnvironment();
+  const limiter = new WriteLimiter(environment, { bytesPerSecond: 1000 });
+  const { signal } = new AbortController();
+  expect(limiter.acquire(signal)).toBeUndefined();
+  limiter.spend(1000);
+  expect(limiter.acquire(signal)).toBeUndefined();
+  limiter.spend(500);
+  let waited: number | undefined;
+  void limiter.acquire(signal)?.then(() => {
+    waited = environment.elapsed();
+  });
+  await environment.advance(10_000);
+  expect(waited).toBe(500);
+});
+
 test('who gives up waits no longer', async () => {
   const environment = manualEnvironment();
   const limiter = new WriteLimiter(environment, { perSecond: 1 });

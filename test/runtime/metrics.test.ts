@@ -4,6 +4,8 @@ import { createRuntime, requeueError, skipError } from '../../src/runtime/index.
 import { GatedWatches } from './gated-watches.ts';
 import { apples, controllerOf, pies, World } from './world.ts';
 
+const notes = 'Notes.example.dev';
+
 test('a controller is measured', async () => {
   const world = new World();
   const outcomes = [
@@ -102,12 +104,33 @@ test('writes over the limit wait', async () => {
   await world.end();
 });
 
+test('bytes over the limit wait', async () => {
+  const world = new World({ writeLimit: { bytesPerSecond: 1000 } });
+  const times: number[] = [];
+  await world.start(
+    controllerOf({
+      outputs: [{ type: notes, kind: 'exclusive' }],
+      reconcile: async (context) => {
+        for (let count = 0; count < 4; count++) {
+          await context.create({ metadata: { namespace: 'default', type: notes, id: `n${count}` }, spec: { text: 'x'.repeat(989) } });
+          times.push(world.environment.elapsed());
+        }
+      },
+    }),
+  );
+  await world.apple('a');
+  await world.environment.advance(10_000);
+  expect(times).toEqual([0, 0, 1000, 2000]);
+  await world.end();
+});
+
 test('bad options are refused', () => {
   const world = new World();
   for (const [options, message] of [
     [{ graceMs: -1 }, /graceMs/],
     [{ maxBackoffMs: Number.NaN }, /maxBackoffMs/],
     [{ writeLimit: { perSecond: 0 } }, /writeLimit.perSecond/],
+    [{ concurrency: 0 }, /concurrency/],
   ] as const) {
     expect(() => createRuntime({ state: world.memory, environment: world.environment, ...options })).toThrow(message);
   }
