@@ -1,5 +1,5 @@
 import type { Codec } from './codec.ts';
-import { boolean, bytes, encoded, int32, int64, message, nested, optional, repeated, text, textMap } from './codec.ts';
+import { boolean, bytes, int32, int64, message, nested, optional, repeated, text, textMap } from './codec.ts';
 
 /** The messages of `cosi.resource`, by the protocol's field numbers; fields from 1000 up are ours and skipped by others. */
 
@@ -113,8 +113,6 @@ export interface ResourceAnswer {
 }
 /** GetResponse, ListResponse, CreateResponse and UpdateResponse have one form. */
 export const resourceAnswerCodec: Codec<ResourceAnswer> = message<ResourceAnswer>({ resource: optional(nested(1, resourceCodec)) });
-/** The same, from a resource that is encoded already. */
-export const encodedAnswerCodec: Codec<{ readonly resource: Uint8Array }> = message({ resource: encoded(1) });
 
 export interface QueryOptions {
   readonly labelQuery: readonly WireLabelQuery[];
@@ -207,5 +205,3 @@ export interface WatchResponse {
   readonly event: readonly WireEvent[];
 }
 export const watchResponseCodec: Codec<WatchResponse> = message({ event: repeated(nested(1, eventCodec)) });
-/** The same, from events that are encoded already. */
-export const encodedWatchResponseCodec: Codec<{ readonly event: readonly Uint8Array[] }> = message({ event: repeated(encoded(1)) });

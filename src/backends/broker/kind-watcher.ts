@@ -29,8 +29,6 @@ export interface KindWatcherStart {
   readonly tailEvents?: number;
   readonly bootstrapContents: boolean;
   readonly bootstrapBookmark: boolean;
-  /** Idle watchers get a `noop` with a fresh bookmark now and then. */
-  readonly idleBookmarks: boolean;
 }
 
 interface Part {
@@ -45,7 +43,6 @@ export class KindWatcher implements EventSource {
   readonly #parts: readonly Part[];
   readonly #query: CompiledQuery | undefined;
   readonly #strict: boolean;
-  readonly idleBookmarks: boolean;
   /** Contents still to be given, kind by kind. */
   #snapshot:
     | { readonly lists: readonly (readonly Resource[])[]; list: number; index: number; readonly revision: number; readonly resync: boolean }
@@ -64,7 +61,6 @@ export class KindWatcher implements EventSource {
     this.#host = host;
     this.#query = start.query;
     this.#strict = start.strict;
-    this.idleBookmarks = start.idleBookmarks;
     const { revision } = host;
     this.#parts = start.collections.map((collection) => ({
       collection,

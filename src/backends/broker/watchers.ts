@@ -121,7 +121,6 @@ export class Watchers {
           strict: options.strict ?? false,
           bootstrapContents: options.bootstrapContents ?? false,
           bootstrapBookmark: options.bootstrapBookmark ?? false,
-          idleBookmarks: true,
           ...(afterRevision !== undefined && { afterRevision }),
           ...(tailEvents !== undefined && { tailEvents }),
         });
