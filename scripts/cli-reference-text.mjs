@@ -40,6 +40,7 @@ export async function cliReference() {
     write: (text) => lines.push(text),
     writeError() {},
     isTerminal: false,
+    errorIsTerminal: false,
     columns: () => 80,
     rows: () => 0,
     color: false,

@@ -49,6 +49,7 @@ function terminal(
     write: (text) => screen.write(text),
     writeError: (text) => void errors.push(text),
     isTerminal: true,
+    errorIsTerminal: true,
     columns: () => columns,
     rows: () => rows,
     color,
