@@ -1,5 +1,6 @@
 import type { Pointer, Readiness, Resource, ResourceInput, SteadystateError } from '../resource/index.ts';
-import { findError } from '../resource/index.ts';
+import { findError, namespaceDefinition } from '../resource/index.ts';
+import { unsupported } from '../state/index.ts';
 import type {
   ControllerNote,
   DestroyIncarnationRequest,
@@ -10,6 +11,7 @@ import type {
   ValidateRequest,
   ValidateResponse,
   WatchKindsRequest,
+  WatchNamespacesRequest,
   WireProblem,
 } from '../wire/index.ts';
 import type { HandlerContext } from './handlers.ts';
@@ -77,6 +79,11 @@ export function controlHandlers(context: HandlerContext, provider: ControlProvid
       const { kind, options } = call.request;
       const watch = await state.watchKinds(kind, { ...kindOptions(options), signal });
       return relay(context, call, watch, kind[0] ?? { namespace: '', type: '' }, { aggregated: true, apiVersion: 1, noops: true });
+    }),
+    watchNamespaces: streaming<WatchNamespacesRequest>(context, 'watch', async (call, signal) => {
+      if (state.watchNamespaces === undefined) throw unsupported('the store behind this server cannot tell in which namespaces a type is');
+      const watch = await state.watchNamespaces(call.request.type, { signal });
+      return relay(context, call, watch, namespaceDefinition.kind(), { aggregated: true, apiVersion: 1, noops: false });
     }),
   };
 }

@@ -10,6 +10,7 @@ export { filter } from './filter.ts';
 export { metered } from './metered.ts';
 export type { NamespacedOptions } from './namespaced.ts';
 export { namespaced } from './namespaced.ts';
+export { listNamespaces, namespaceEvent } from './namespaces.ts';
 export type * from './options.ts';
 export { owned } from './owned.ts';
 export { registerDefinitions } from './register-definitions.ts';

@@ -37,6 +37,7 @@ export function wrapCore(core: CoreState, options: { readonly environment: Envir
     watchKind: (kind, call) => core.watchKind(kind, call),
     watchKindAggregated: (kind, call) => core.watchKindAggregated(kind, call),
     watchKinds: (kinds, call) => core.watchKinds(kinds, call),
+    ...(core.watchNamespaces && { watchNamespaces: core.watchNamespaces.bind(core) }),
     ...(core.waitForRevision && { waitForRevision: (revision, call) => core.waitForRevision?.(revision, call) ?? Promise.resolve() }),
 
     updateWithConflicts: (pointer, updater, call = {}) => edit(core, pauses(), pointer, updater, call, undefined),

@@ -116,6 +116,11 @@ export const watchKindsRequestCodec: Codec<WatchKindsRequest> = message<WatchKin
   options: nested(2, watchOptionsCodec),
 });
 
+export interface WatchNamespacesRequest {
+  readonly type: string;
+}
+export const watchNamespacesRequestCodec: Codec<WatchNamespacesRequest> = message({ type: text(1) });
+
 export interface GraphResponse {
   /** JSON of the controllers' graph. */
   readonly json: string;

@@ -191,6 +191,7 @@ const codecs: readonly (readonly [string, Codec<never>])[] = [
     GraphResponse: control.graphResponseCodec,
     DestroyIncarnationRequest: control.destroyIncarnationRequestCodec,
     WatchKindsRequest: control.watchKindsRequestCodec,
+    WatchNamespacesRequest: control.watchNamespacesRequestCodec,
   }).map(([name, codec]) => [`steadystate.v1.${name}`, codec as Codec<never>] as const),
 ];
 

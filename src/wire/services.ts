@@ -85,4 +85,5 @@ export const controlService = {
   graph: method(`/${controlName}/Graph`, state.emptyCodec, control.graphResponseCodec),
   destroyIncarnation: method(`/${controlName}/DestroyIncarnation`, control.destroyIncarnationRequestCodec, state.emptyCodec),
   watchKinds: encodedMethod(`/${controlName}/WatchKinds`, control.watchKindsRequestCodec, state.watchResponseCodec, true),
+  watchNamespaces: encodedMethod(`/${controlName}/WatchNamespaces`, control.watchNamespacesRequestCodec, state.watchResponseCodec, true),
 } as const;

@@ -1,8 +1,9 @@
 import type { Environment } from '../../environment/index.ts';
-import type { Kind, Metadata, Pointer, Resource, ResourceInput, SteadystateError, TypedKind } from '../../resource/index.ts';
+import type { Kind, Metadata, NamespaceSpec, Pointer, Resource, ResourceInput, SteadystateError, TypedKind } from '../../resource/index.ts';
 import { assembleMetadata, assembleResource, checkKind, checkPointer, compileQuery, makeResource } from '../../resource/index.ts';
 import type {
   AggregatedWatch,
+  CallOptions,
   Capabilities,
   CoreState,
   CreateOptions,
@@ -201,6 +202,14 @@ export class Broker implements CoreState, AsyncDisposable {
     return createAggregatedWatch(await this.#watchersOf(kinds, options), { environment: this.#environment, signal: options.signal });
   }
 
+  async watchNamespaces(type: string, options: CallOptions = {}): Promise<AggregatedWatch<NamespaceSpec>> {
+    this.#refuse(options.signal);
+    return createAggregatedWatch(this.#unlessFailed(this.#watchers.ofNamespaces(type)), {
+      environment: this.#environment,
+      signal: options.signal,
+    });
+  }
+
   /** Ends all watches and refuses further calls. Writes that are on their way settle first. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#failure ??= closed('the store was closed');
@@ -291,7 +300,9 @@ export class Broker implements CoreState, AsyncDisposable {
 
   #apply(collection: Collection, commit: Commit, entry?: Entry): void {
     this.#revision = commit.revision;
+    const before = collection.size;
     collection.apply(commit, entry);
+    if ((before === 0) !== (collection.size === 0)) this.#watchers.namespaceChanged(collection.kind);
     // Before the drop: who starts to lag there reads this commit from the log, and must not note it once more.
     for (const watcher of collection.lagging) watcher.note(collection, commit);
     const { log } = collection;

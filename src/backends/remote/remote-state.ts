@@ -1,9 +1,19 @@
 import type { ServiceError } from '@grpc/grpc-js';
 import type { Environment } from '../../environment/index.ts';
-import type { DefinitionRegistry, Kind, Pointer, Resource, ResourceInput, ResourceQuery, TypedKind } from '../../resource/index.ts';
+import type {
+  DefinitionRegistry,
+  Kind,
+  NamespaceSpec,
+  Pointer,
+  Resource,
+  ResourceInput,
+  ResourceQuery,
+  TypedKind,
+} from '../../resource/index.ts';
 import { checkKind, checkPointer, compileQuery, isUnsupportedError, makeResource, SteadystateError } from '../../resource/index.ts';
 import type {
   AggregatedWatch,
+  CallOptions,
   Capabilities,
   CoreState,
   CreateOptions,
@@ -241,6 +251,14 @@ class RemoteCore implements RemoteState {
       throw new SteadystateError('Unsupported', 'this server cannot watch several kinds in one order; watch each kind');
     const kind = kinds.map(({ namespace, type }) => ({ namespace, type }));
     const source = await this.#source(options, true, (wire) => this.#calls.stream(controlService.watchKinds, { kind, options: wire }));
+    return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
+  }
+
+  async watchNamespaces(type: string, options: CallOptions = {}): Promise<AggregatedWatch<NamespaceSpec>> {
+    this.#refuse(options.signal);
+    if (this.control === undefined)
+      throw new SteadystateError('Unsupported', 'this server cannot tell in which namespaces a type has resources; name the namespaces');
+    const source = await this.#source({}, false, () => this.#calls.stream(controlService.watchNamespaces, { type }));
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
   }
 
