@@ -2,8 +2,8 @@ import type { Resource, ResourceQuery } from '../../resource/index.ts';
 import { compareIds, isNotFoundError, namespaceDefinition, parseLabelQuery } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
-import { establish } from '../establish.ts';
-import { ExitError, exitCodes, UsageError } from '../exit-codes.ts';
+import { exitCodes, UsageError } from '../exit-codes.ts';
+import { followKind, followNamespaces } from '../follow-kind.ts';
 import type { JoinedResource } from '../joined.ts';
 import { companionOf, companionsOf, joinStatus, statusTypeOf } from '../joined.ts';
 import { fileForm, jsonText, parseOutput, structured } from '../output/format.ts';
@@ -71,12 +71,16 @@ export function pathForm(resource: JoinedResource): unknown {
   return { ...fileForm(resource), ...(resource.status !== undefined && { status: resource.status }) };
 }
 
-export function nameOf({ metadata }: Pick<Resource, 'metadata'>): string {
+export function nameOf({ metadata }: { readonly metadata: Pick<Resource['metadata'], 'type' | 'id'> }): string {
   return `${metadata.type.slice(0, metadata.type.indexOf('.')).toLowerCase()}/${metadata.id}\n`;
 }
 
 /** The namespaces that a command looks into. */
-export async function namespacesOf(context: CommandContext, session: Session, type: KnownType): Promise<readonly string[]> {
+export async function namespacesOf(
+  context: CommandContext,
+  session: Session,
+  type: Pick<KnownType, 'defaultNamespace'>,
+): Promise<readonly string[]> {
   const { namespace, allNamespaces } = context.options;
   if (allNamespaces !== true) return [namespace ?? type.defaultNamespace];
   const { items } = await session.state.list(namespaceDefinition.kind());
@@ -142,8 +146,6 @@ async function watchRows(
   shown: readonly JoinedResource[],
   print: (row: JoinedResource) => void,
 ): Promise<void> {
-  const { signal } = context.io;
-  const { state } = session;
   const last = new Map<string, string>(shown.map((resource) => [keyOf(resource.metadata), jsonText(pathForm(resource))]));
   const wanted = ({ metadata }: Pick<Resource, 'metadata'>): boolean => ids.length === 0 || ids.includes(metadata.id);
   const tell = (resource: Resource, companion: Resource | undefined): void => {
@@ -154,29 +156,28 @@ async function watchRows(
     print(joined);
   };
   const statusType = statusTypeOf(types, type.type);
-  const follow = async (namespace: string): Promise<void> => {
+  await followNamespaces(context, session, namespaces, async (namespace) => {
     const resources = new Map<string, Resource>();
     const companions = new Map<string, Resource>();
-    const one = async (kindType: string, into: Map<string, Resource>, own: boolean): Promise<void> => {
-      const watch = await establish(context, () =>
-        state.follow({ namespace, type: kindType }, { bootstrapContents: true, signal, ...(own ? query : {}) }),
-      );
-      for await (const event of watch) {
-        if (event.type === 'errored') throw event.error;
+    // A row needs both halves: nothing is told before both are known.
+    let unknown = statusType === undefined ? 1 : 2;
+    const tellOne = (id: string): void => {
+      const resource = resources.get(id);
+      if (unknown === 0 && resource !== undefined && wanted(resource)) tell(resource, companions.get(id));
+    };
+    const one = (kindType: string, into: Map<string, Resource>, own: boolean): Promise<void> =>
+      followKind(context, session, { namespace, type: kindType }, own ? query : {}, (event) => {
+        if (event.type === 'bootstrapped' && --unknown === 0) for (const id of resources.keys()) tellOne(id);
         if (event.type === 'destroyed') {
           into.delete(event.resource.metadata.id);
           if (own && event.resource.spec !== undefined) last.delete(keyOf(event.resource.metadata));
         }
-        if (event.type !== 'created' && event.type !== 'updated') continue;
+        if (event.type !== 'created' && event.type !== 'updated') return;
         into.set(event.resource.metadata.id, event.resource);
-        const resource = resources.get(event.resource.metadata.id);
-        if (resource !== undefined && wanted(resource)) tell(resource, companions.get(resource.metadata.id));
-      }
-    };
+        tellOne(event.resource.metadata.id);
+      });
     await Promise.all([one(type.type, resources, true), ...(statusType === undefined ? [] : [one(statusType, companions, false)])]);
-  };
-  await Promise.all(namespaces.map(follow));
-  if (!signal.aborted) throw new ExitError(exitCodes.failed, 'the watch ended: the store was closed');
+  });
 }
 
 function keyOf({ namespace, type, id }: Resource['metadata']): string {
