@@ -71,18 +71,22 @@ export function controlHandlers(context: HandlerContext, provider: ControlProvid
       note: provider.notes?.({ namespace, type, id }) ?? [],
     })),
     graph: unary<object, { readonly json: string }>(context, 'control', async () => ({ json: provider.graph?.() ?? '{"controllers":[]}' })),
-    destroyIncarnation: unary<DestroyIncarnationRequest, object>(context, 'destroy', async ({ namespace, type, id, owner, uid }) => {
-      await state.destroy({ namespace, type, id }, { owner, ...(uid !== '' && { uid }) });
-      return {};
-    }),
-    watchKinds: streaming<WatchKindsRequest>(context, 'watch', async (call, signal) => {
+    destroyIncarnation: unary<DestroyIncarnationRequest, object>(
+      context,
+      'destroy',
+      async ({ namespace, type, id, owner, uid }, _signal, part) => {
+        await state.destroy({ namespace, type, id }, { owner, ...(uid !== '' && { uid }), ...part });
+        return {};
+      },
+    ),
+    watchKinds: streaming<WatchKindsRequest>(context, 'watch', async (call, signal, part) => {
       const { kind, options } = call.request;
-      const watch = await state.watchKinds(kind, { ...kindOptions(options), signal });
+      const watch = await state.watchKinds(kind, { ...kindOptions(options), signal, ...part });
       return relay(context, call, watch, kind[0] ?? { namespace: '', type: '' }, { aggregated: true, apiVersion: 1, noops: true });
     }),
-    watchNamespaces: streaming<WatchNamespacesRequest>(context, 'watch', async (call, signal) => {
+    watchNamespaces: streaming<WatchNamespacesRequest>(context, 'watch', async (call, signal, part) => {
       if (state.watchNamespaces === undefined) throw unsupported('the store behind this server cannot tell in which namespaces a type is');
-      const watch = await state.watchNamespaces(call.request.type, { signal });
+      const watch = await state.watchNamespaces(call.request.type, { signal, ...part });
       return relay(context, call, watch, namespaceDefinition.kind(), { aggregated: true, apiVersion: 1, noops: false });
     }),
   };

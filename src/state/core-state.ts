@@ -91,9 +91,9 @@ export interface CoreState {
   waitForRevision?(revision: number, options?: { readonly signal?: AbortSignal }): Promise<void>;
 }
 
-export interface TeardownOptions {
+export interface TeardownOptions extends CallOptions {
+  /** Must equal the stored owner exactly, where the resource is running still. @default '' */
   readonly owner?: string;
-  readonly signal?: AbortSignal;
 }
 
 export type { ResourcePhase };
