@@ -81,16 +81,26 @@ test('-w tells what comes, also in a namespace that comes later', async () => {
   const [table, lines] = [place.start(['events', '-w', '--for', 'stack/fresh']), place.start(['events', '-A', '-w', '-o', 'json'])];
   await table.shows('LAST SEEN');
   await lines.shows('"id":"far"');
+  const far = place.start(['get', 'things.example.dev', '-A', '-w']);
+  await far.shows('NAMESPACE');
   const regarding = { namespace: 'default', type: 'Stacks.host.steadystate.dev', id: 'fresh' };
   for (const input of [
     event('one', '2030-01-01T00:00:00Z', { regarding, note: 'it came' }),
     event('one', '2030-01-01T00:00:01Z', { regarding, note: 'it came', count: 2 }),
     event('new', '2030-01-01T00:00:00Z', { note: 'a new place' }, 'brand-new'),
+    'metadata: { namespace: brand-new, type: things.example.dev, id: thing }\nspec: {}\n',
   ])
     expect((await place.run(['apply', '-f', '-'], { input })).code).toBe(0);
   await table.shows(/0s +Normal +Ready +stacks\/fresh +2 +it came\n/);
   await lines.shows(/"namespace":"brand-new".*"a new place"/);
-  for (const watch of [table, lines]) watch.kill('SIGINT');
+  await far.shows(/brand-new +thing +running/);
+  expect((await place.run(['get', 'things.example.dev', '-A', '-o', 'name'])).stdout).toBe('things/thing\n');
+  expect(await place.run(['get', 'none.example.dev', '-A'])).toMatchObject({
+    code: 0,
+    stdout: '',
+    stderr: 'no none.example.dev in any namespace\n',
+  });
+  for (const watch of [table, lines, far]) watch.kill('SIGINT');
   expect((await table.result).stdout).toMatch(/^LAST SEEN.*\n.* 1 +it came\n.* 2 +it came\n$/);
   for (const line of (await lines.result).stdout.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('spec.note');
 });

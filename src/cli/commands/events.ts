@@ -46,7 +46,9 @@ export async function eventsCommand(context: CommandContext, options: EventsOpti
     const events = found.sort(byTime);
     const { io } = context;
     if (events.length === 0 && options.watch !== true && format !== 'json' && format !== 'yaml') {
-      io.writeError(`no events ${wanted === undefined ? `in ${namespaces.join(', ')}` : `about ${options.for} in ${wanted.namespace}`}\n`);
+      io.writeError(
+        `no events ${wanted === undefined ? `in ${namespaces.join(', ') || 'any namespace'}` : `about ${options.for} in ${wanted.namespace}`}\n`,
+      );
       return exitCodes.ok;
     }
     const print = printer(context, types, format, options);
@@ -172,5 +174,5 @@ async function watchEvents(
     versions.set(key, resource.metadata.version);
     print(resource);
   };
-  await followNamespaces(context, session, namespaces, (namespace) => followKind(context, session, { namespace, type }, {}, tell));
+  await followNamespaces(context, session, type, namespaces, (namespace) => followKind(context, session, { namespace, type }, {}, tell));
 }

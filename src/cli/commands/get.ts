@@ -1,9 +1,9 @@
 import type { Resource, ResourceQuery } from '../../resource/index.ts';
-import { compareIds, isNotFoundError, namespaceDefinition, parseLabelQuery } from '../../resource/index.ts';
+import { compareIds, isNotFoundError, parseLabelQuery } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
-import { followKind, followNamespaces } from '../follow-kind.ts';
+import { followKind, followNamespaces, allNamespaces as namespacesWith } from '../follow-kind.ts';
 import type { JoinedResource } from '../joined.ts';
 import { companionOf, companionsOf, joinStatus, statusTypeOf } from '../joined.ts';
 import { fileForm, jsonText, parseOutput, structured } from '../output/format.ts';
@@ -55,7 +55,8 @@ export async function getCommand(context: CommandContext, typeName: string, ids:
       const columns = io.isTerminal ? io.columns() : 0;
       if (resources.length > 0 || options.watch === true)
         io.write(table.render(resources.map(shape.cells), { columns, headings: options.headers !== false }));
-      else if (found.missing.length === 0) io.writeError(`no ${type.definition?.displayType ?? type.type} in ${namespaces.join(', ')}\n`);
+      else if (found.missing.length === 0)
+        io.writeError(`no ${type.definition?.displayType ?? type.type} in ${namespaces.join(', ') || 'any namespace'}\n`);
       if (options.watch === true)
         await watchRows(context, session, types, type, namespaces, ids, query, resources, (row) =>
           io.write(table.render([shape.cells(row)], { columns, headings: false })),
@@ -79,12 +80,10 @@ export function nameOf({ metadata }: { readonly metadata: Pick<Resource['metadat
 export async function namespacesOf(
   context: CommandContext,
   session: Session,
-  type: Pick<KnownType, 'defaultNamespace'>,
+  type: Pick<KnownType, 'type' | 'defaultNamespace'>,
 ): Promise<readonly string[]> {
   const { namespace, allNamespaces } = context.options;
-  if (allNamespaces !== true) return [namespace ?? type.defaultNamespace];
-  const { items } = await session.state.list(namespaceDefinition.kind());
-  return [...new Set([...items.map((item) => item.metadata.id), type.defaultNamespace])].sort();
+  return allNamespaces === true ? namespacesWith(session, type.type) : [namespace ?? type.defaultNamespace];
 }
 
 async function read(
@@ -156,7 +155,7 @@ async function watchRows(
     print(joined);
   };
   const statusType = statusTypeOf(types, type.type);
-  await followNamespaces(context, session, namespaces, async (namespace) => {
+  await followNamespaces(context, session, type.type, namespaces, async (namespace) => {
     const resources = new Map<string, Resource>();
     const companions = new Map<string, Resource>();
     // A row needs both halves: nothing is told before both are known.
