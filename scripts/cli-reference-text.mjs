@@ -44,6 +44,7 @@ export async function cliReference() {
     columns: () => 80,
     rows: () => 0,
     color: false,
+    caller: '',
     variables: {},
     directory: '.',
     storeDirectory: '.',

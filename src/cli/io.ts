@@ -13,6 +13,8 @@ export interface CliIo {
   /** Rows of the terminal; 0: not a terminal. */
   rows(): number;
   readonly color: boolean;
+  /** Who runs the command, for records: the user, the machine and the process. */
+  readonly caller: string;
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** The folder in which the person typed the command: files are relative to it. */
   readonly directory: string;

@@ -1,5 +1,6 @@
 import type { Pointer, Readiness, Resource, ResourceInput, SteadystateError } from '../resource/index.ts';
 import { findError, namespaceDefinition } from '../resource/index.ts';
+import type { State } from '../state/index.ts';
 import { unsupported } from '../state/index.ts';
 import type {
   ControllerNote,
@@ -8,6 +9,8 @@ import type {
   InfoResponse,
   NotesResponse,
   ReadinessResponse,
+  ReleaseFinalizerRequest,
+  ReleaseFinalizerResponse,
   ValidateRequest,
   ValidateResponse,
   WatchKindsRequest,
@@ -33,6 +36,8 @@ export interface ControlProvider {
   notes?(pointer: Pointer): readonly ControllerNote[];
   /** JSON of the controllers' graph. */
   graph?(): string;
+  /** Takes a finalizer away by hand, through a state with the caller's rights; answers where that is on record. Absent: Unsupported. */
+  releaseFinalizer?(request: ReleaseFinalizerRequest, state: State): Promise<ReleaseFinalizerResponse>;
 }
 
 export function controlHandlers(context: HandlerContext, provider: ControlProvider) {
@@ -79,6 +84,10 @@ export function controlHandlers(context: HandlerContext, provider: ControlProvid
         return {};
       },
     ),
+    releaseFinalizer: unary<ReleaseFinalizerRequest, ReleaseFinalizerResponse>(context, 'update', async (request) => {
+      if (provider.releaseFinalizer === undefined) throw unsupported('the program behind this server does not release finalizers');
+      return provider.releaseFinalizer(request, state);
+    }),
     watchKinds: streaming<WatchKindsRequest>(context, 'watch', async (call, signal, part) => {
       const { kind, options } = call.request;
       const watch = await state.watchKinds(kind, { ...kindOptions(options), signal, ...part });

@@ -53,6 +53,7 @@ function terminal(
     columns: () => columns,
     rows: () => rows,
     color,
+    caller: 'a test',
     variables: {},
     directory: folder,
     storeDirectory: folder,
