@@ -49,8 +49,8 @@ export const rooms = {
     knows: ['.', 'workload', 'stores', 'server', 'host', 'wire'],
     packages: ['commander', 'yaml'],
     modules: ['node:module'],
-    // An editor gets the person's terminal as it is.
-    ambient: ['src/cli/open-editor.ts'],
+    // An editor gets the person's terminal as it is; records name the user and the machine.
+    ambient: ['src/cli/caller.ts', 'src/cli/open-editor.ts'],
     globals: ['process'],
   },
   testing: {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { hostname, userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import { lineLogger, nodeEnvironment } from '../environment/index.ts';
+import { callerText } from './caller.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { CliIo } from './io.ts';
 import { openEditor } from './open-editor.ts';
@@ -32,7 +32,7 @@ const io: CliIo = {
   columns: () => (stdout.isTTY ? stdout.columns : stderr.isTTY ? stderr.columns : 0),
   rows: () => (stdout.isTTY ? stdout.rows : 0),
   color: stdout.isTTY === true && !noColor && !process.argv.includes('--no-color'),
-  caller: `${userName()} on ${hostname()}, process ${process.pid}`,
+  caller: callerText(),
   variables: process.env,
   // npm changes to the package's folder; INIT_CWD is where the person is.
   directory: resolve(process.env.INIT_CWD ?? process.cwd()),
@@ -45,15 +45,6 @@ const io: CliIo = {
   openEditor,
   signal: aborter.signal,
 };
-
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    // A user id without an entry among the users, as in containers.
-    return process.env.USER ?? `user id ${process.getuid?.() ?? 'unknown'}`;
-  }
-}
 
 const environment = nodeEnvironment();
 const log = lineLogger({
