@@ -15,6 +15,7 @@ const { values: options } = parseArgs({
   options: {
     only: { type: 'string', multiple: true },
     rounds: { type: 'string' },
+    full: { type: 'boolean' },
     list: { type: 'boolean' },
     json: { type: 'boolean' },
     help: { type: 'boolean' },
@@ -25,7 +26,7 @@ const { values: options } = parseArgs({
 });
 
 if (options.help) {
-  console.log(`npm run bench -- [--only PART-OF-A-NAME]... [--rounds N] [--list] [--json]`);
+  console.log(`npm run bench -- [--only PART-OF-A-NAME]... [--full] [--rounds N] [--list] [--json]`);
 } else if (options.file !== undefined) {
   await runOne(options.file, options.name);
 } else {
@@ -38,10 +39,16 @@ async function runAll() {
   for (const file of readdirSync(folder)
     .filter((name) => name.endsWith('.mjs'))
     .sort()) {
-    for (const { name } of await load(file)) {
+    for (const { name, full = false, missing } of await load(file)) {
       if (options.only !== undefined && !options.only.some((part) => name.includes(part))) continue;
       if (options.list) {
-        console.log(name);
+        console.log(full ? `${name} (--full)` : name);
+        continue;
+      }
+      if (full && !options.full) continue;
+      const skipped = missing?.();
+      if (skipped !== undefined) {
+        results.push({ name, skipped });
         continue;
       }
       if (process.stderr.isTTY) process.stderr.write(`${name} …\n`);
@@ -90,39 +97,60 @@ async function runOne(file, name) {
 
 async function measure({ name, ours, peer, rounds = 5 }) {
   const count = Number(options.rounds ?? rounds);
-  const rates = { ours: [], peer: [] };
+  const answers = { ours: [], peer: [] };
   // One round more, first, that warms up and does not count.
   for (let round = -1; round < count; round++) {
     const order = round % 2 === 0 ? ['ours', 'peer'] : ['peer', 'ours'];
     for (const who of order) {
       const side = who === 'ours' ? ours : peer;
       if (side === undefined) continue;
-      const rate = await once(side);
-      if (round >= 0) rates[who].push(rate);
+      const parts = await once(side);
+      if (round >= 0) answers[who].push(parts);
     }
   }
-  const result = { name, ours: summary(ours, rates.ours) };
-  if (peer === undefined) return result;
-  const ratios = rates.ours.map((rate, index) => rate / rates.peer[index]);
-  return { ...result, peer: summary(peer, rates.peer), ratio: median(ratios) };
+  const parts = Object.keys(answers.ours[0]).map((part) => compare(part, ours, peer, answers));
+  return { name, parts };
 }
 
-/** Operations a second. */
+/** The parts of one round; a side without parts has one without a name. */
 async function once(side) {
   const context = await side.prepare?.();
   globalThis.gc?.();
   const start = performance.now();
   const answer = await side.run(context);
-  const whole = performance.now() - start;
+  const elapsedMs = performance.now() - start;
   await side.clean?.(context);
-  const { operations, elapsedMs } = typeof answer === 'number' ? { operations: answer, elapsedMs: whole } : answer;
-  if (!(operations > 0)) throw new Error(`${side.name} did nothing`);
+  const parts = typeof answer === 'number' ? { '': { operations: answer, elapsedMs } } : (answer.parts ?? { '': answer });
+  for (const [part, { operations, bytes }] of Object.entries(parts))
+    if (!(operations > 0 || bytes > 0)) throw new Error(`${side.name} did nothing${part && ` in ${part}`}`);
+  return parts;
+}
+
+function compare(part, ours, peer, answers) {
+  const of = (who) => answers[who].map((parts) => parts[part]);
+  const result = { part, ours: summary(ours, of('ours')) };
+  if (peer === undefined || answers.peer[0][part] === undefined) return result;
+  const ratio = (value) => median(of('ours').map((measured, round) => value(measured, of('peer')[round])));
+  const both = [...of('ours'), ...of('peer')];
+  return {
+    ...result,
+    peer: summary(peer, of('peer')),
+    ratio: ratio((left, right) => (left.bytes === undefined ? perSecond(left) / perSecond(right) : left.bytes / right.bytes)),
+    ...(both.every(({ cpuMs }) => cpuMs > 0) && {
+      cpuRatio: ratio((left, right) => left.operations / left.cpuMs / (right.operations / right.cpuMs)),
+    }),
+  };
+}
+
+function perSecond({ operations, elapsedMs }) {
   return operations / (elapsedMs / 1000);
 }
 
-function summary(side, rates) {
-  const middle = median(rates);
-  return { name: side.name, perSecond: middle, spread: (Math.max(...rates) - Math.min(...rates)) / middle };
+function summary({ name }, measured) {
+  const sized = measured[0].bytes !== undefined;
+  const values = measured.map((one) => (sized ? one.bytes : perSecond(one)));
+  const middle = median(values);
+  return { name, ...(sized ? { bytes: middle } : { perSecond: middle }), spread: (Math.max(...values) - Math.min(...values)) / middle };
 }
 
 function median(values) {
@@ -132,13 +160,15 @@ function median(values) {
 }
 
 function printTable(results) {
-  const rows = [['scenario', 'ours', 'ops/s', '±', 'peer', 'ops/s', '±', 'ratio']];
-  for (const { name, ours, peer, ratio, error } of results) {
-    if (error !== undefined) rows.push([name, 'FAILED', '', '', '', '', '', '']);
-    else rows.push([name, ...cells(ours), ...cells(peer), ratio === undefined ? '' : `${ratio.toFixed(2)}×`]);
+  const rows = [['scenario', 'ours', 'ops/s', '±', 'peer', 'ops/s', '±', 'ratio', 'by CPU']];
+  for (const { name, parts, skipped, error } of results) {
+    if (error !== undefined) rows.push([name, 'FAILED', '', '', '', '', '', '', '']);
+    else if (skipped !== undefined) rows.push([name, `skipped: ${skipped}`, '', '', '', '', '', '', '']);
+    for (const { part, ours, peer, ratio, cpuRatio } of parts ?? [])
+      rows.push([part === '' ? name : `${name} ${part}`, ...cells(ours), ...cells(peer), times(ratio), times(cpuRatio)]);
   }
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
-  const right = new Set([2, 3, 5, 6, 7]);
+  const right = new Set([2, 3, 5, 6, 7, 8]);
   for (const row of rows) {
     const line = row.map((cell, column) => (right.has(column) ? cell.padStart(widths[column]) : cell.padEnd(widths[column])));
     console.log(line.join('  ').trimEnd());
@@ -147,7 +177,13 @@ function printTable(results) {
   for (const { name, error } of results) if (error !== undefined) console.error(`\n${name}: ${error}`);
 }
 
+function times(ratio) {
+  return ratio === undefined ? '' : `${ratio.toFixed(2)}×`;
+}
+
 function cells(side) {
   if (side === undefined) return ['', '', ''];
-  return [side.name, Math.round(side.perSecond).toLocaleString('en-US'), `${Math.round((side.spread / 2) * 100)} %`];
+  const { name, bytes, perSecond: rate, spread } = side;
+  const value = bytes === undefined ? Math.round(rate).toLocaleString('en-US') : `${Math.round(bytes).toLocaleString('en-US')} B`;
+  return [name, value, `${Math.round((spread / 2) * 100)} %`];
 }

@@ -6,14 +6,32 @@ export interface Side<Context = unknown> {
   prepare?(): Context | Promise<Context>;
   /**
    * Timed. Answers how many operations it did, having checked that they did what they should: it throws when they did not.
-   * It may answer the time that counts too (milliseconds), when only a part of it does.
+   * It may answer the time that counts too, when only a part of it does, or several parts at once.
    */
   run(context: Context): Answer | Promise<Answer>;
   /** Not timed. Contexts are each side's own: the methods of `Side` take whatever their `prepare` gave. */
   clean?(context: Context): void | PromiseLike<void>;
 }
 
-export type Answer = number | { readonly operations: number; readonly elapsedMs: number };
+export type Answer = number | Timed | Parts;
+
+/** A part of a scenario that was timed. */
+export interface Timed {
+  readonly operations: number;
+  readonly elapsedMs: number;
+  /** User and system time of the process. Where both sides tell it, the table has a ratio by it too. */
+  readonly cpuMs?: number;
+}
+
+/** A part whose outcome is a size, not a time: less is better. */
+export interface Sized {
+  readonly bytes: number;
+}
+
+/** A line of the table each; only parts that both sides have are compared. */
+export interface Parts {
+  readonly parts: Readonly<Record<string, Timed | Sized>>;
+}
 
 export interface Scenario {
   /** Unique among all, for `--only`: `mem-get`. */
@@ -23,4 +41,8 @@ export interface Scenario {
   readonly peer?: Side;
   /** @default 5 */
   readonly rounds?: number;
+  /** Runs only with `--full`: it takes minutes, or gigabytes. @default false */
+  readonly full?: boolean;
+  /** Why it cannot run on this machine; `undefined`: it can. */
+  missing?(): string | undefined;
 }

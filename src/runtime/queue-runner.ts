@@ -1,12 +1,8 @@
-import type { Span, Tracer } from '../environment/index.ts';
-import { noSpan, noTracer } from '../environment/index.ts';
 import type { KeyedQueue, QueueItem } from '../queue/index.ts';
 import { createQueue } from '../queue/index.ts';
 import type { Metadata, Pointer } from '../resource/index.ts';
 import { pointerText } from '../resource/index.ts';
-import { failSpan } from '../state/index.ts';
 import { AccessLimits, covers } from './access.ts';
-import type { ContextOptions } from './context.ts';
 import { controllerContext } from './context.ts';
 import type { ControllerContext, Input, QueueController, ReconcileResult } from './controller.ts';
 import type { Cause, WriteLog } from './hot-loops.ts';
@@ -152,13 +148,9 @@ export class QueueRunner implements Runner {
 
   async #work(signal: AbortSignal, hardSignal: AbortSignal): Promise<void> {
     let writes = newWriteLog();
-    const run: CurrentRun = { span: noSpan };
-    const context = this.#context(signal, hardSignal, {
-      onWrite: (pointer, version) => {
-        writes.count++;
-        writes.written.set(keyOf(pointer), version);
-      },
-      ...(this.#options.environment.tracer !== noTracer && { spanOf: () => run.span }),
+    const context = this.#context(signal, hardSignal, (pointer, version) => {
+      writes.count++;
+      writes.written.set(keyOf(pointer), version);
     });
     for (;;) {
       const item = await this.#queue.take(signal);
@@ -170,13 +162,13 @@ export class QueueRunner implements Runner {
         return;
       }
       writes = newWriteLog();
-      await this.#runOne(context, item, writes, run);
+      await this.#runOne(context, item, writes);
       const pause = this.#options.breather.pause();
       if (pause !== undefined) await pause;
     }
   }
 
-  async #runOne(context: ControllerContext, item: QueueItem, writes: WriteLog, run: CurrentRun): Promise<void> {
+  async #runOne(context: ControllerContext, item: QueueItem, writes: WriteLog): Promise<void> {
     const { environment, log } = this.#options;
     const { labels, queueSeconds, reconcileSeconds, queueLength } = this.#instruments;
     const { key } = item;
@@ -184,29 +176,21 @@ export class QueueRunner implements Runner {
     this.#hotLoops.start(key);
     queueLength.set(this.#queue.length, labels);
     queueSeconds.observe(item.waitedMs / 1000, labels);
-    const span = startRun(environment.tracer, this.controller.name, record, item);
-    run.span = span;
     const start = environment.elapsed();
     try {
-      const result = await span.run(() =>
-        this.controller.reconcile(
-          {
-            ...context,
-            span,
-            get log() {
-              return log.with({ resource: pointerText(record.pointer) });
-            },
+      const result = await this.controller.reconcile(
+        {
+          ...context,
+          get log() {
+            return log.with({ resource: pointerText(record.pointer) });
           },
-          { pointer: record.pointer },
-        ),
+        },
+        { pointer: record.pointer },
       );
-      span.setAttributes({ [outcomeAttribute]: this.#succeeded(item, record, result) });
+      this.#succeeded(item, record, result);
     } catch (error) {
-      const outcome = this.#failed(item, record, error, context.signal);
-      span.setAttributes({ [outcomeAttribute]: outcome });
-      if (outcome === 'failed') failSpan(span, error);
+      this.#failed(item, record, error, context.signal);
     }
-    span.end();
     reconcileSeconds.observe((environment.elapsed() - start) / 1000, labels);
     this.#records.end(key, this.#queue.dueInMs(key) !== undefined);
     const { becameHot, wakeNow } = this.#hotLoops.end(key, writes);
@@ -217,27 +201,22 @@ export class QueueRunner implements Runner {
     if (wakeNow) this.#queue.add(key);
   }
 
-  #succeeded(item: QueueItem, record: KeyRecord, result: ReconcileResult | void): Outcome {
+  #succeeded(item: QueueItem, record: KeyRecord, result: ReconcileResult | void): void {
     const afterMs = result?.requeueAfterMs;
     if (afterMs !== undefined && !isDelay(afterMs))
       throw new RangeError(`reconcile answered requeueAfterMs ${afterMs}; expected a finite number from 0`);
     this.#records.succeeded(record);
-    if (afterMs === undefined) {
-      item.done();
-      return 'done';
-    }
+    if (afterMs === undefined) return item.done();
     this.#instruments.requeues.add(1, this.#instruments.labels);
     item.requeue(this.#hotLoops.isHot(item.key) ? Math.max(afterMs, slowedMs) : afterMs);
-    return 'requeued';
   }
 
-  #failed(item: QueueItem, record: KeyRecord, error: unknown, signal: AbortSignal): Outcome {
+  #failed(item: QueueItem, record: KeyRecord, error: unknown, signal: AbortSignal): void {
     const { failures, requeues, skips, labels } = this.#instruments;
     const { log } = this.#options;
     if (signal.aborted) {
       log.log('debug', `reconciling ${pointerText(record.pointer)} was ended by the stop`, { error });
-      item.done();
-      return 'stopped';
+      return item.done();
     }
     const skip = skipOf(error);
     const requeue = skip === undefined ? requeueOf(error) : undefined;
@@ -246,21 +225,18 @@ export class QueueRunner implements Runner {
       this.#records.succeeded(record);
       if (skip.cause !== undefined) log.log('warn', `reconciling ${pointerText(record.pointer)} gave up`, { error: skip.cause });
       item.done();
-      return 'skipped';
-    }
-    if (requeue !== undefined) {
+    } else if (requeue !== undefined) {
       requeues.add(1, labels);
       if (requeue.cause !== undefined) {
         failures.add(1, labels);
         this.#records.failed(record, requeue.cause);
       }
       item.fail({ afterMs: this.#hotLoops.isHot(item.key) ? Math.max(requeue.afterMs, slowedMs) : requeue.afterMs });
-      return requeue.cause === undefined ? 'requeued' : 'failed';
+    } else {
+      failures.add(1, labels);
+      this.#records.failed(record, error);
+      item.fail();
     }
-    failures.add(1, labels);
-    this.#records.failed(record, error);
-    item.fail();
-    return 'failed';
   }
 
   async #runHook(context: ControllerContext): Promise<void> {
@@ -276,7 +252,11 @@ export class QueueRunner implements Runner {
     this.#runHookEnded = true;
   }
 
-  #context(signal: AbortSignal, hardSignal: AbortSignal, more: Pick<ContextOptions, 'onWrite' | 'spanOf'> = {}): ControllerContext {
+  #context(
+    signal: AbortSignal,
+    hardSignal: AbortSignal,
+    onWrite?: (pointer: Pointer, version: string | undefined) => void,
+  ): ControllerContext {
     const { core, environment, log, cache, breather, limiter } = this.#options;
     return controllerContext({
       name: this.controller.name,
@@ -290,33 +270,9 @@ export class QueueRunner implements Runner {
       cache,
       breather,
       limiter,
-      ...more,
+      ...(onWrite && { onWrite }),
     });
   }
-}
-
-/** What a worker runs now. */
-interface CurrentRun {
-  span: Span;
-}
-
-/** How a run ended, as its span tells it. */
-type Outcome = 'done' | 'requeued' | 'skipped' | 'failed' | 'stopped';
-const outcomeAttribute = 'steadystate.outcome';
-
-function startRun(tracer: Tracer, controller: string, { pointer, failures }: KeyRecord, item: QueueItem): Span {
-  if (tracer === noTracer) return noSpan;
-  const { namespace, type, id } = pointer;
-  return tracer.start('reconcile', {
-    attributes: {
-      'steadystate.controller': controller,
-      'steadystate.namespace': namespace,
-      'steadystate.type': type,
-      'steadystate.id': id,
-      'steadystate.failures': failures,
-      'steadystate.waited_ms': item.waitedMs,
-    },
-  });
 }
 
 function isDestroyReady({ phase, finalizers }: Metadata): boolean {

@@ -1,4 +1,3 @@
-import type { SpanContext } from '../environment/index.ts';
 import type { Bytes, ResourcePhase, ResourceQuery } from '../resource/index.ts';
 
 /** Resumes any watch of the store that made it, whatever its kind or query. Opaque. */
@@ -10,8 +9,6 @@ export interface CallOptions {
    * rejects with the signal's reason.
    */
   readonly signal?: AbortSignal;
-  /** Whose part this call is, for tracing (`traced`, and a server far away). */
-  readonly span?: SpanContext;
 }
 
 export interface ReadOptions extends CallOptions {

@@ -15,10 +15,7 @@ export async function watchFor<Spec>(
 ): Promise<Resource<Spec>> {
   options.signal?.throwIfAborted();
   const endsWithIncarnation = condition.finalizersEmpty === true || condition.phases?.includes('tearingDown') === true;
-  await using watch = await core.watch(pointer, {
-    ...(options.signal && { signal: options.signal }),
-    ...(options.span && { span: options.span }),
-  });
+  await using watch = await core.watch(pointer, options.signal === undefined ? {} : { signal: options.signal });
   let uid: string | undefined;
   for await (const event of watch) {
     if (event.type === 'errored') throw event.error;

@@ -1,9 +1,8 @@
 import type { Environment } from '../../environment/index.ts';
-import type { Kind, Metadata, NamespaceSpec, Pointer, Resource, ResourceInput, SteadystateError, TypedKind } from '../../resource/index.ts';
+import type { Kind, Metadata, Pointer, Resource, ResourceInput, SteadystateError, TypedKind } from '../../resource/index.ts';
 import { assembleMetadata, assembleResource, checkKind, checkPointer, compileQuery, makeResource } from '../../resource/index.ts';
 import type {
   AggregatedWatch,
-  CallOptions,
   Capabilities,
   CoreState,
   CreateOptions,
@@ -70,10 +69,7 @@ export class Broker implements CoreState, AsyncDisposable {
   #revision: number;
   /** The newest revision that was given to a write. */
   #stagedRevision: number;
-  /** Refuses every call. */
   #failure: SteadystateError | undefined;
-  /** Refuses writes and watches: a write failed, and what is in memory is still what was durable before it. */
-  #stopped: SteadystateError | undefined;
 
   constructor(options: BrokerOptions) {
     const { environment, storeId, committer } = options;
@@ -138,7 +134,7 @@ export class Broker implements CoreState, AsyncDisposable {
   }
 
   async create<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: CreateOptions = {}): Promise<Resource<Spec>> {
-    this.#refuseUnlessLive(options.signal);
+    this.#refuseWrite(options.signal);
     const resource = makeResource(input);
     const { metadata } = resource;
     const owner = options.owner ?? '';
@@ -151,7 +147,7 @@ export class Broker implements CoreState, AsyncDisposable {
   }
 
   async update<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: UpdateOptions = {}): Promise<Resource<Spec>> {
-    this.#refuseUnlessLive(options.signal);
+    this.#refuseWrite(options.signal);
     const resource = makeResource(input);
     const { metadata } = resource;
     const { collection, entry, current } = this.#current(metadata);
@@ -171,7 +167,7 @@ export class Broker implements CoreState, AsyncDisposable {
   }
 
   async destroy(pointer: Pointer, options: DestroyOptions = {}): Promise<void> {
-    this.#refuseUnlessLive(options.signal);
+    this.#refuseWrite(options.signal);
     checkPointer(pointer);
     const { collection, entry, current } = this.#current(pointer);
     if (entry === undefined || collection === undefined || current === undefined) return this.#lose(entry?.staged, notFound(pointer));
@@ -186,7 +182,7 @@ export class Broker implements CoreState, AsyncDisposable {
   }
 
   async watch<Spec>(pointer: Pointer<Spec>, options: WatchOptions = {}): Promise<Watch<Spec>> {
-    this.#refuseUnlessLive(options.signal);
+    this.#refuse(options.signal);
     return createWatch<Spec>(this.#unlessFailed(await this.#watchers.ofPointer(pointer, options)), {
       environment: this.#environment,
       signal: options.signal,
@@ -205,43 +201,30 @@ export class Broker implements CoreState, AsyncDisposable {
     return createAggregatedWatch(await this.#watchersOf(kinds, options), { environment: this.#environment, signal: options.signal });
   }
 
-  async watchNamespaces(type: string, options: CallOptions = {}): Promise<AggregatedWatch<NamespaceSpec>> {
-    this.#refuse(options.signal);
-    return createAggregatedWatch(this.#unlessFailed(this.#watchers.ofNamespaces(type)), {
-      environment: this.#environment,
-      signal: options.signal,
-    });
-  }
-
   /** Ends all watches and refuses further calls. Writes that are on their way settle first. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#failure ??= this.#stopped ?? closed('the store was closed');
+    this.#failure ??= closed('the store was closed');
     await this.#queue?.drained();
     this.#watchers.closeAll();
   }
 
-  /**
-   * After a failure that leaves the outcome on disk unknown: nothing is acknowledged any more, and every watch ends with the
-   * error. Reading goes on from memory, unless the file itself is not what it was.
-   */
+  /** After a failure that leaves the outcome on disk unknown: nothing is acknowledged any more, and every watch ends with the error. */
   poison(error: SteadystateError): void {
-    if (this.#stopped !== undefined || this.#failure !== undefined) return;
-    this.#stopped = error;
-    if (error.code === 'Corrupt') this.#failure = error;
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
     this.#watchers.failAll(error);
   }
 
   async #watchersOf(kinds: readonly Kind[], options: WatchKindOptions): Promise<EventSource> {
-    this.#refuseUnlessLive(options.signal);
+    this.#refuse(options.signal);
     return this.#unlessFailed(await this.#watchers.ofKinds(kinds, options));
   }
 
   /** The store may have failed or been closed while a watch was established: nobody would tell that one any more. */
   #unlessFailed(source: EventSource): EventSource {
-    const failure = this.#failure ?? this.#stopped;
-    if (failure === undefined) return source;
+    if (this.#failure === undefined) return source;
     source.close();
-    throw failure;
+    throw this.#failure;
   }
 
   #refuse(signal: AbortSignal | undefined): void {
@@ -249,10 +232,8 @@ export class Broker implements CoreState, AsyncDisposable {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** For writes and watches. */
-  #refuseUnlessLive(signal: AbortSignal | undefined): void {
-    this.#refuse(signal);
-    if (this.#stopped !== undefined) throw this.#stopped;
+  #refuseWrite(signal: AbortSignal | undefined): void {
+    if (signal?.aborted || this.#failure !== undefined) this.#refuse(signal);
   }
 
   /** What the next write of a resource stands on: the staged value, else the durable one. */
@@ -310,9 +291,7 @@ export class Broker implements CoreState, AsyncDisposable {
 
   #apply(collection: Collection, commit: Commit, entry?: Entry): void {
     this.#revision = commit.revision;
-    const before = collection.size;
     collection.apply(commit, entry);
-    if ((before === 0) !== (collection.size === 0)) this.#watchers.namespaceChanged(collection.kind);
     // Before the drop: who starts to lag there reads this commit from the log, and must not note it once more.
     for (const watcher of collection.lagging) watcher.note(collection, commit);
     const { log } = collection;

@@ -1,0 +1,44 @@
+// @ts-check
+/** What the parts of one workload took. */
+export class Measures {
+  /** @type {Record<string, { operations: number, nanoseconds: number, cpuNanoseconds: number, bytes?: number }>} */
+  parts = {};
+
+  /**
+   * Measures one part. What the parts before left behind is collected first, so that each pays for its own.
+   * @param {string} name
+   * @param {number} operations
+   * @param {() => void | Promise<void>} part
+   */
+  async time(name, operations, part) {
+    collect();
+    const cpu = process.cpuUsage();
+    const start = process.hrtime.bigint();
+    await part();
+    const nanoseconds = Number(process.hrtime.bigint() - start);
+    const { user, system } = process.cpuUsage(cpu);
+    this.parts[name] = { operations, nanoseconds, cpuNanoseconds: (user + system) * 1000 };
+  }
+}
+
+export function collect() {
+  if (globalThis.gc === undefined) throw new Error('run with --expose-gc');
+  globalThis.gc();
+}
+
+/** What is in use after a collection, the engine's own memory and that of buffers. */
+export function heapBytes() {
+  collect();
+  collect();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+/**
+ * @param {unknown} condition
+ * @param {string} otherwise
+ * @returns {asserts condition}
+ */
+export function check(condition, otherwise) {
+  if (!condition) throw new Error(otherwise);
+}

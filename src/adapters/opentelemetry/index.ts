@@ -1,1 +1,0 @@
-export { openTelemetryTracer } from './open-telemetry-tracer.ts';

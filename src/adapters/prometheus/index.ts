@@ -1,2 +1,0 @@
-export type { PrometheusMetricsOptions } from './prometheus-metrics.ts';
-export { prometheusMetrics } from './prometheus-metrics.ts';
