@@ -22,6 +22,9 @@ export const rooms = {
   // The RE2 engine is loaded at the first query that needs one.
   resource: { knows: ['environment'], packages: ['re2js'], modules: ['node:module'] },
   state: { knows: ['resource'] },
+  // Ports of ours on libraries of others, each behind a subpath of its own.
+  'adapters/prometheus': { knows: ['environment'], packages: ['prom-client'] },
+  'adapters/opentelemetry': { knows: ['environment'], packages: ['@opentelemetry/api'] },
   queue: { knows: ['environment'] },
   // The YAML library is loaded at the first text that needs it.
   wire: { knows: ['state'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'yaml'], modules: ['node:module'] },
@@ -46,8 +49,8 @@ export const rooms = {
     knows: ['.', 'workload', 'stores', 'server', 'host', 'wire'],
     packages: ['commander', 'yaml'],
     modules: ['node:module'],
-    // An editor gets the person's terminal as it is.
-    ambient: ['src/cli/open-editor.ts'],
+    // An editor gets the person's terminal as it is; records name the user and the machine.
+    ambient: ['src/cli/caller.ts', 'src/cli/open-editor.ts'],
     globals: ['process'],
   },
   testing: {

@@ -4,12 +4,17 @@ export interface CliIo {
   write(text: string): void;
   /** Standard error. */
   writeError(text: string): void;
+  /** Whether standard output is a terminal. */
   readonly isTerminal: boolean;
-  /** Columns of the terminal; 0: not a terminal, nothing is cut. */
+  /** Whether standard error is a terminal: only there is progress drawn. */
+  readonly errorIsTerminal: boolean;
+  /** Columns of the terminal; 0: neither stream is one, nothing is cut. */
   columns(): number;
   /** Rows of the terminal; 0: not a terminal. */
   rows(): number;
   readonly color: boolean;
+  /** Who runs the command, for records: the user, the machine and the process. */
+  readonly caller: string;
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** The folder in which the person typed the command: files are relative to it. */
   readonly directory: string;

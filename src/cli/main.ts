@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { resolve } from 'node:path';
 import { lineLogger, nodeEnvironment } from '../environment/index.ts';
+import { callerText } from './caller.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { CliIo } from './io.ts';
 import { openEditor } from './open-editor.ts';
@@ -27,9 +28,11 @@ const io: CliIo = {
   write: (text) => void stdout.write(text),
   writeError: (text) => void stderr.write(text),
   isTerminal: stdout.isTTY === true,
-  columns: () => (stdout.isTTY ? stdout.columns : 0),
+  errorIsTerminal: stderr.isTTY === true,
+  columns: () => (stdout.isTTY ? stdout.columns : stderr.isTTY ? stderr.columns : 0),
   rows: () => (stdout.isTTY ? stdout.rows : 0),
   color: stdout.isTTY === true && !noColor && !process.argv.includes('--no-color'),
+  caller: callerText(),
   variables: process.env,
   // npm changes to the package's folder; INIT_CWD is where the person is.
   directory: resolve(process.env.INIT_CWD ?? process.cwd()),

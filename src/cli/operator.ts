@@ -11,7 +11,7 @@ import { registerDefinitions, validated, wrapCore } from '../state/index.ts';
 import type { OpenedStore } from '../stores/index.ts';
 import { storeUrlText } from '../stores/index.ts';
 import type { WorkloadDefinition } from '../workload/index.ts';
-import { embeddedWorkloadController, statusDefinition } from '../workload/index.ts';
+import { embeddedWorkloadController, releaseFinalizer, statusDefinition } from '../workload/index.ts';
 import { checkServed, localRegistry, readinessOf } from './local-control.ts';
 import { programVersion } from './version.ts';
 
@@ -99,6 +99,11 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
       readiness: (pointer) => readinessOf(state, pointer, registry),
       notes: (pointer) => notesOf(runtime, pointerText(pointer)),
       graph: () => JSON.stringify(runtime.graph()),
+      async releaseFinalizer({ namespace, type, id, finalizer, uid, by }, rights) {
+        const holder = holderOf(runtime, finalizer);
+        const { record } = await releaseFinalizer(rights, environment, { namespace, type, id }, { finalizer, uid, by, holder });
+        return { record: record.metadata.id, holder };
+      },
     },
   });
   return {
@@ -119,6 +124,16 @@ function destroyedKinds(runtime: Runtime, registry: DefinitionRegistry): readonl
   return [...registry]
     .filter(({ type }) => !exclusive.has(type))
     .map(({ type, defaultNamespace }) => ({ namespace: defaultNamespace, type }));
+}
+
+/** Controllers hold with their own names, workloads with that of their type. */
+function holderOf(runtime: Runtime, finalizer: string): string {
+  const controller = runtime
+    .graph()
+    .controllers.find(
+      ({ name, inputs }) => name === finalizer || inputs.some(({ kind, type }) => kind === 'primary' && `${type}/finalizer` === finalizer),
+    );
+  return controller === undefined ? 'no controller that runs here' : `the controller ${controller.name}, which runs here`;
 }
 
 function notesOf(runtime: Runtime, name: string) {

@@ -144,6 +144,18 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
         (await import('./commands/watch.ts')).watchCommand(context, type, id, options as never),
       ),
     );
+  command('events', 'show what was recorded of workloads and their children', [
+    'events',
+    'events --for stack/shop -w',
+    'events -A --types Warning -o json',
+  ])
+    .addOption(output)
+    .option('-A, --all-namespaces', 'of all namespaces')
+    .option('--for <type/id>', 'only of one resource')
+    .option('--types <list>', 'Normal, Warning, or both')
+    .option('-w, --watch', 'and print what comes')
+    .option('--no-headers', 'without headings')
+    .action(run(async (context, options) => (await import('./commands/events.ts')).eventsCommand(context, options as never)));
   command('why <type> <id>', 'why it is not ready, or why it is still there', ['why stack shop'])
     .addOption(output)
     .action(run(async (context, type: string, id: string) => (await import('./commands/why.ts')).whyCommand(context, type, id)));

@@ -6,7 +6,7 @@ import { isUnavailableError } from '../resource/index.ts';
 import type { State } from '../state/index.ts';
 import { wrapCore } from '../state/index.ts';
 import type { StoreUrl } from '../stores/index.ts';
-import { openStore, parseStoreUrl, storeUrlText } from '../stores/index.ts';
+import { parseStoreUrl, storeUrlText } from '../stores/index.ts';
 import { ExitError, exitCodes } from './exit-codes.ts';
 import type { CliIo } from './io.ts';
 import { openPatiently } from './open-patiently.ts';
@@ -86,7 +86,7 @@ export async function connect({ store, io, environment, create = false }: Connec
 }
 
 async function openSession(url: StoreUrl, io: CliIo, environment: Environment): Promise<Session> {
-  const opened = await openPatiently({ io, environment }, () => openStore(url, { environment, directory: io.directory }));
+  const opened = await openPatiently({ io, environment }, url);
   const control = opened.remote?.control;
   const state = wrapCore(opened.state, { environment });
   return {

@@ -12,8 +12,13 @@ export interface Target {
 
 export async function targetOf(context: CommandContext, session: Session, typeName: string, id: string): Promise<Target> {
   const types = await TypesLookup.read(session.state);
+  return { types, pointer: pointerOf(types, typeName, id, context.options.namespace) };
+}
+
+/** A resource by what a person typed; without a namespace, in that of its type. */
+export function pointerOf(types: TypesLookup, typeName: string, id: string, namespace: string | undefined): Pointer {
   const type = types.find(typeName);
-  return { types, pointer: { namespace: context.options.namespace ?? type.defaultNamespace, type: type.type, id } };
+  return { namespace: namespace ?? type.defaultNamespace, type: type.type, id };
 }
 
 /** What a controller owns is changed by changing what it is made from. */

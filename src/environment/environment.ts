@@ -4,6 +4,7 @@ import type { Metrics } from './metrics.ts';
 import type { NetworkPort } from './network.ts';
 import type { OpenCounter } from './open-counter.ts';
 import type { ProcessPort } from './processes.ts';
+import type { Tracer } from './tracing.ts';
 
 /**
  * Everything that time, chance and the outside world can do to a program comes in through this one object, so
@@ -31,6 +32,7 @@ export interface Environment {
   readonly network: NetworkPort;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly tracer: Tracer;
   /** Counts what is open (timers, watches, sockets, children, workers): a test asserts that it ends at zero. */
   readonly open: OpenCounter;
 }

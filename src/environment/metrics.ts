@@ -10,9 +10,12 @@ export interface Histogram {
   observe(value: number, labels?: MetricLabels): void;
 }
 
-/** The small metrics port; Prometheus names, seconds as unit. Asking twice for one name gives the same instrument. */
+/**
+ * The small metrics port; Prometheus names, seconds as unit. Asking twice for one name gives the same instrument. `labels` names
+ * every label that its values may carry: some libraries must know them from the start.
+ */
 export interface Metrics {
-  counter(name: string, help: string): Counter;
-  gauge(name: string, help: string): Gauge;
-  histogram(name: string, help: string): Histogram;
+  counter(name: string, help: string, labels?: readonly string[]): Counter;
+  gauge(name: string, help: string, labels?: readonly string[]): Gauge;
+  histogram(name: string, help: string, labels?: readonly string[]): Histogram;
 }

@@ -9,12 +9,16 @@ import { nodeFiles } from './node-files.ts';
 import { nodeNetwork } from './node-network.ts';
 import { nodeProcesses } from './node-processes.ts';
 import { OpenThings } from './open-things.ts';
+import type { Tracer } from './tracing.ts';
+import { noTracer } from './tracing.ts';
 
 export interface NodeEnvironmentOptions {
   /** @default a logger that drops everything */
   readonly log?: Logger;
   /** @default metrics that drop everything */
   readonly metrics?: Metrics;
+  /** @default a tracer that records nothing */
+  readonly tracer?: Tracer;
 }
 
 /** The real thing: this machine's clocks, chance, files, network and processes. */
@@ -29,6 +33,7 @@ export function nodeEnvironment(options: NodeEnvironmentOptions = {}): Environme
     network: nodeNetwork(open),
     log: options.log ?? silentLogger,
     metrics: options.metrics ?? noMetrics,
+    tracer: options.tracer ?? noTracer,
     open,
   };
 }

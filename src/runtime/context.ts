@@ -1,7 +1,8 @@
-import type { Environment, Logger } from '../environment/index.ts';
+import type { Environment, Logger, Span } from '../environment/index.ts';
+import { noSpan } from '../environment/index.ts';
 import type { Pointer, Resource } from '../resource/index.ts';
 import { canonicalText, isNotFoundError, utf8Length } from '../resource/index.ts';
-import type { CoreState, State } from '../state/index.ts';
+import type { CallOptions, CoreState, State } from '../state/index.ts';
 import { notFound, owned, wrapCore } from '../state/index.ts';
 import type { AccessLimits } from './access.ts';
 import type { Breather } from './breather.ts';
@@ -26,6 +27,8 @@ export interface ContextOptions {
   readonly limiter: WriteLimiter | undefined;
   /** Told of each write that was done; without a version it was a destroy, or its outcome is unknown. */
   readonly onWrite?: (pointer: Pointer, version: string | undefined) => void;
+  /** The run that reads and writes, where runs are traced. */
+  readonly spanOf?: () => Span;
   /** Told of each attempt to write an output, with its outcome. */
   readonly onAttempt?: (pointer: Pointer, attempt: Promise<unknown>) => void;
 }
@@ -81,6 +84,7 @@ export function controllerContext(options: ContextOptions): ControllerContext {
     name,
     signal,
     log,
+    span: noSpan,
     async get(pointer, more) {
       const view = cache.view(pointer);
       if (view === undefined || more?.raw === true) return uncached.get(pointer, more);
@@ -127,7 +131,8 @@ export function controllerContext(options: ContextOptions): ControllerContext {
 }
 
 /** The core below, with every write noted. After the grace period not even a retry of a helper gets through. */
-function recorded({ core, hardSignal, onWrite, cache, name, limiter }: ContextOptions): CoreState {
+function recorded({ hardSignal, onWrite, cache, name, limiter, ...options }: ContextOptions): CoreState {
+  const core = options.spanOf === undefined ? options.core : withinSpan(options.core, options.spanOf);
   const wrote = <Spec>(resource: Resource<Spec>): Resource<Spec> => {
     const { version, uid } = resource.metadata;
     if (limiter?.countsBytes) limiter.spend(utf8Length(canonicalText(resource.spec)));
@@ -172,6 +177,32 @@ function recorded({ core, hardSignal, onWrite, cache, name, limiter }: ContextOp
       },
     }),
     ...(teardownAndDestroy && { teardownAndDestroy: (pointer, call) => teardownAndDestroy.call(core, pointer, call) }),
+    ...(waitForRevision && { waitForRevision: waitForRevision.bind(core) }),
+  } satisfies CoreState;
+}
+
+/** The core, told with each call whose part it is. */
+function withinSpan(core: CoreState, spanOf: () => Span): CoreState {
+  const part = <Options extends CallOptions>(call: Options | undefined): Options => {
+    const { context } = spanOf();
+    return { ...(context && { span: context }), ...(call as Options) };
+  };
+  const { teardown, teardownAndDestroy, waitForRevision } = core;
+  return {
+    get capabilities() {
+      return core.capabilities;
+    },
+    get: (pointer, call) => core.get(pointer, part(call)),
+    list: (kind, call) => core.list(kind, part(call)),
+    create: (resource, call) => core.create(resource, part(call)),
+    update: (resource, call) => core.update(resource, part(call)),
+    destroy: (pointer, call) => core.destroy(pointer, part(call)),
+    watch: (pointer, call) => core.watch(pointer, part(call)),
+    watchKind: (kind, call) => core.watchKind(kind, part(call)),
+    watchKindAggregated: (kind, call) => core.watchKindAggregated(kind, part(call)),
+    watchKinds: (kinds, call) => core.watchKinds(kinds, part(call)),
+    ...(teardown && { teardown: (pointer, call) => teardown.call(core, pointer, part(call)) }),
+    ...(teardownAndDestroy && { teardownAndDestroy: (pointer, call) => teardownAndDestroy.call(core, pointer, part(call)) }),
     ...(waitForRevision && { waitForRevision: waitForRevision.bind(core) }),
   } satisfies CoreState;
 }

@@ -1,4 +1,4 @@
-import type { Logger } from '../environment/index.ts';
+import type { Logger, Span } from '../environment/index.ts';
 import type { Kind, Metadata, Pointer, Resource, ResourceInput, TypedKind } from '../resource/index.ts';
 import type {
   CallOptions,
@@ -77,6 +77,8 @@ export interface ControllerContext extends ControllerReader, ControllerWriter {
    */
   readonly signal: AbortSignal;
   readonly log: Logger;
+  /** This run, for tracing; outside of a reconcile one that records nothing. */
+  readonly span: Span;
 }
 
 export interface ReconcileRequest {

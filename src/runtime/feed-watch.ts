@@ -168,7 +168,11 @@ export class FeedWatch {
 
   #measure(event: StateEvent | undefined): void {
     const { metrics } = this.#environment;
-    const resources = metrics.gauge('steadystate_watched_resources', 'Resources of a kind that the runtime knows of');
+    const resources = metrics.gauge('steadystate_watched_resources', 'Resources of a kind that the runtime knows of', [
+      'namespace',
+      'type',
+      'cached',
+    ]);
     for (const { kind, size, view } of this.#feeds.values())
       resources.set(size, { namespace: kind.namespace, type: kind.type, cached: view === undefined ? 'no' : 'yes' });
     if (event?.type !== 'created' && event?.type !== 'updated') return;
@@ -176,7 +180,7 @@ export class FeedWatch {
     const lagMs = this.#environment.now() - Date.parse(updated);
     if (Number.isNaN(lagMs)) return;
     metrics
-      .gauge('steadystate_watch_lag_seconds', 'From a write to its arrival, by the clocks of both')
+      .gauge('steadystate_watch_lag_seconds', 'From a write to its arrival, by the clocks of both', ['namespace', 'type'])
       .set(Math.max(0, lagMs) / 1000, { namespace, type });
   }
 }

@@ -1,8 +1,14 @@
-import type { Environment, Logger, Metrics } from '../environment/index.ts';
+import type { Environment, Logger, Metrics, Span, Tracer } from '../environment/index.ts';
+import { noMetrics, noSpan, noTracer } from '../environment/index.ts';
 
-/** The environment, with a logger and metrics that never throw: what they do must not end a worker. */
+/** The environment, with a logger, metrics and a tracer that never throw: what they do must not end a worker. */
 export function guarded(environment: Environment, log: Logger): Environment {
-  return { ...environment, log: guardedLogger(log), metrics: guardedMetrics(environment.metrics) };
+  return {
+    ...environment,
+    log: guardedLogger(log),
+    metrics: guardedMetrics(environment.metrics),
+    tracer: guardedTracer(environment.tracer),
+  };
 }
 
 function guardedLogger(log: Logger): Logger {
@@ -13,19 +19,49 @@ function guardedLogger(log: Logger): Logger {
 }
 
 function guardedMetrics(metrics: Metrics): Metrics {
+  if (metrics === noMetrics) return metrics;
   const none = { add: () => {}, set: () => {}, observe: () => {} };
   return {
-    counter(name, help) {
-      const counter = quietly(() => metrics.counter(name, help)) ?? none;
+    counter(name, help, labels) {
+      const counter = quietly(() => metrics.counter(name, help, labels)) ?? none;
       return { add: (amount, labels) => quietly(() => counter.add(amount, labels)) };
     },
-    gauge(name, help) {
-      const gauge = quietly(() => metrics.gauge(name, help)) ?? none;
+    gauge(name, help, labels) {
+      const gauge = quietly(() => metrics.gauge(name, help, labels)) ?? none;
       return { set: (value, labels) => quietly(() => gauge.set(value, labels)) };
     },
-    histogram(name, help) {
-      const histogram = quietly(() => metrics.histogram(name, help)) ?? none;
+    histogram(name, help, labels) {
+      const histogram = quietly(() => metrics.histogram(name, help, labels)) ?? none;
       return { observe: (value, labels) => quietly(() => histogram.observe(value, labels)) };
+    },
+  };
+}
+
+function guardedTracer(tracer: Tracer): Tracer {
+  if (tracer === noTracer) return tracer;
+  return { start: (name, options) => guardedSpan(quietly(() => tracer.start(name, options)) ?? noSpan) };
+}
+
+function guardedSpan(span: Span): Span {
+  if (span === noSpan) return span;
+  return {
+    context: span.context,
+    setAttributes: (attributes) => quietly(() => span.setAttributes(attributes)),
+    addEvent: (name, attributes) => quietly(() => span.addEvent(name, attributes)),
+    fail: (error) => quietly(() => span.fail(error)),
+    end: () => quietly(() => span.end()),
+    run(body) {
+      let begun = false;
+      try {
+        return span.run(() => {
+          begun = true;
+          return body();
+        });
+      } catch (error) {
+        // Failures of the body are the caller's; those of the tracer must not keep it from running.
+        if (begun) throw error;
+        return body();
+      }
     },
   };
 }

@@ -16,7 +16,8 @@ export class Instruments {
 
   constructor({ metrics }: Environment, controller: string) {
     this.labels = { controller };
-    const counter = (name: string, help: string): Counter => metrics.counter(`steadystate_controller_${name}_total`, help);
+    const names = ['controller'];
+    const counter = (name: string, help: string): Counter => metrics.counter(`steadystate_controller_${name}_total`, help, names);
     this.wakeUps = counter('wakeups', 'Changes of inputs that woke a controller');
     this.reads = counter('reads', 'Reads of controllers');
     this.writes = counter('writes', 'Writes of controllers');
@@ -24,8 +25,8 @@ export class Instruments {
     this.requeues = counter('requeues', 'Runs that asked for another one after a while');
     this.skips = counter('skips', 'Runs that gave up until the next change');
     this.hotLoops = counter('hot_loops', 'Keys that were slowed down because they write again and again');
-    this.queueLength = metrics.gauge('steadystate_controller_queue_length', 'Keys that wait to be reconciled');
-    this.queueSeconds = metrics.histogram('steadystate_controller_queue_seconds', 'From ready to run of a key');
-    this.reconcileSeconds = metrics.histogram('steadystate_controller_reconcile_seconds', 'Duration of reconciles');
+    this.queueLength = metrics.gauge('steadystate_controller_queue_length', 'Keys that wait to be reconciled', names);
+    this.queueSeconds = metrics.histogram('steadystate_controller_queue_seconds', 'From ready to run of a key', names);
+    this.reconcileSeconds = metrics.histogram('steadystate_controller_reconcile_seconds', 'Duration of reconciles', names);
   }
 }

@@ -1,8 +1,12 @@
+import type { Span, Tracer } from '../environment/index.ts';
+import { noSpan, noTracer } from '../environment/index.ts';
 import type { KeyedQueue, QueueItem } from '../queue/index.ts';
 import { createQueue } from '../queue/index.ts';
 import type { Metadata, Pointer } from '../resource/index.ts';
 import { pointerText } from '../resource/index.ts';
+import { failSpan } from '../state/index.ts';
 import { AccessLimits, covers } from './access.ts';
+import type { ContextOptions } from './context.ts';
 import { controllerContext } from './context.ts';
 import type { ControllerContext, Input, QueueController, ReconcileResult } from './controller.ts';
 import type { Cause, WriteLog } from './hot-loops.ts';
@@ -148,9 +152,13 @@ export class QueueRunner implements Runner {
 
   async #work(signal: AbortSignal, hardSignal: AbortSignal): Promise<void> {
     let writes = newWriteLog();
-    const context = this.#context(signal, hardSignal, (pointer, version) => {
-      writes.count++;
-      writes.written.set(keyOf(pointer), version);
+    const run: CurrentRun = { span: noSpan };
+    const context = this.#context(signal, hardSignal, {
+      onWrite: (pointer, version) => {
+        writes.count++;
+        writes.written.set(keyOf(pointer), version);
+      },
+      ...(this.#options.environment.tracer !== noTracer && { spanOf: () => run.span }),
     });
     for (;;) {
       const item = await this.#queue.take(signal);
@@ -162,13 +170,13 @@ export class QueueRunner implements Runner {
         return;
       }
       writes = newWriteLog();
-      await this.#runOne(context, item, writes);
+      await this.#runOne(context, item, writes, run);
       const pause = this.#options.breather.pause();
       if (pause !== undefined) await pause;
     }
   }
 
-  async #runOne(context: ControllerContext, item: QueueItem, writes: WriteLog): Promise<void> {
+  async #runOne(context: ControllerContext, item: QueueItem, writes: WriteLog, run: CurrentRun): Promise<void> {
     const { environment, log } = this.#options;
     const { labels, queueSeconds, reconcileSeconds, queueLength } = this.#instruments;
     const { key } = item;
@@ -176,21 +184,29 @@ export class QueueRunner implements Runner {
     this.#hotLoops.start(key);
     queueLength.set(this.#queue.length, labels);
     queueSeconds.observe(item.waitedMs / 1000, labels);
+    const span = startRun(environment.tracer, this.controller.name, record, item);
+    run.span = span;
     const start = environment.elapsed();
     try {
-      const result = await this.controller.reconcile(
-        {
-          ...context,
-          get log() {
-            return log.with({ resource: pointerText(record.pointer) });
+      const result = await span.run(() =>
+        this.controller.reconcile(
+          {
+            ...context,
+            span,
+            get log() {
+              return log.with({ resource: pointerText(record.pointer) });
+            },
           },
-        },
-        { pointer: record.pointer },
+          { pointer: record.pointer },
+        ),
       );
-      this.#succeeded(item, record, result);
+      span.setAttributes({ [outcomeAttribute]: this.#succeeded(item, record, result) });
     } catch (error) {
-      this.#failed(item, record, error, context.signal);
+      const outcome = this.#failed(item, record, error, context.signal);
+      span.setAttributes({ [outcomeAttribute]: outcome });
+      if (outcome === 'failed') failSpan(span, error);
     }
+    span.end();
     reconcileSeconds.observe((environment.elapsed() - start) / 1000, labels);
     this.#records.end(key, this.#queue.dueInMs(key) !== undefined);
     const { becameHot, wakeNow } = this.#hotLoops.end(key, writes);
@@ -201,22 +217,27 @@ export class QueueRunner implements Runner {
     if (wakeNow) this.#queue.add(key);
   }
 
-  #succeeded(item: QueueItem, record: KeyRecord, result: ReconcileResult | void): void {
+  #succeeded(item: QueueItem, record: KeyRecord, result: ReconcileResult | void): Outcome {
     const afterMs = result?.requeueAfterMs;
     if (afterMs !== undefined && !isDelay(afterMs))
       throw new RangeError(`reconcile answered requeueAfterMs ${afterMs}; expected a finite number from 0`);
     this.#records.succeeded(record);
-    if (afterMs === undefined) return item.done();
+    if (afterMs === undefined) {
+      item.done();
+      return 'done';
+    }
     this.#instruments.requeues.add(1, this.#instruments.labels);
     item.requeue(this.#hotLoops.isHot(item.key) ? Math.max(afterMs, slowedMs) : afterMs);
+    return 'requeued';
   }
 
-  #failed(item: QueueItem, record: KeyRecord, error: unknown, signal: AbortSignal): void {
+  #failed(item: QueueItem, record: KeyRecord, error: unknown, signal: AbortSignal): Outcome {
     const { failures, requeues, skips, labels } = this.#instruments;
     const { log } = this.#options;
     if (signal.aborted) {
       log.log('debug', `reconciling ${pointerText(record.pointer)} was ended by the stop`, { error });
-      return item.done();
+      item.done();
+      return 'stopped';
     }
     const skip = skipOf(error);
     const requeue = skip === undefined ? requeueOf(error) : undefined;
@@ -225,18 +246,21 @@ export class QueueRunner implements Runner {
       this.#records.succeeded(record);
       if (skip.cause !== undefined) log.log('warn', `reconciling ${pointerText(record.pointer)} gave up`, { error: skip.cause });
       item.done();
-    } else if (requeue !== undefined) {
+      return 'skipped';
+    }
+    if (requeue !== undefined) {
       requeues.add(1, labels);
       if (requeue.cause !== undefined) {
         failures.add(1, labels);
         this.#records.failed(record, requeue.cause);
       }
       item.fail({ afterMs: this.#hotLoops.isHot(item.key) ? Math.max(requeue.afterMs, slowedMs) : requeue.afterMs });
-    } else {
-      failures.add(1, labels);
-      this.#records.failed(record, error);
-      item.fail();
+      return requeue.cause === undefined ? 'requeued' : 'failed';
     }
+    failures.add(1, labels);
+    this.#records.failed(record, error);
+    item.fail();
+    return 'failed';
   }
 
   async #runHook(context: ControllerContext): Promise<void> {
@@ -252,11 +276,7 @@ export class QueueRunner implements Runner {
     this.#runHookEnded = true;
   }
 
-  #context(
-    signal: AbortSignal,
-    hardSignal: AbortSignal,
-    onWrite?: (pointer: Pointer, version: string | undefined) => void,
-  ): ControllerContext {
+  #context(signal: AbortSignal, hardSignal: AbortSignal, more: Pick<ContextOptions, 'onWrite' | 'spanOf'> = {}): ControllerContext {
     const { core, environment, log, cache, breather, limiter } = this.#options;
     return controllerContext({
       name: this.controller.name,
@@ -270,9 +290,33 @@ export class QueueRunner implements Runner {
       cache,
       breather,
       limiter,
-      ...(onWrite && { onWrite }),
+      ...more,
     });
   }
+}
+
+/** What a worker runs now. */
+interface CurrentRun {
+  span: Span;
+}
+
+/** How a run ended, as its span tells it. */
+type Outcome = 'done' | 'requeued' | 'skipped' | 'failed' | 'stopped';
+const outcomeAttribute = 'steadystate.outcome';
+
+function startRun(tracer: Tracer, controller: string, { pointer, failures }: KeyRecord, item: QueueItem): Span {
+  if (tracer === noTracer) return noSpan;
+  const { namespace, type, id } = pointer;
+  return tracer.start('reconcile', {
+    attributes: {
+      'steadystate.controller': controller,
+      'steadystate.namespace': namespace,
+      'steadystate.type': type,
+      'steadystate.id': id,
+      'steadystate.failures': failures,
+      'steadystate.waited_ms': item.waitedMs,
+    },
+  });
 }
 
 function isDestroyReady({ phase, finalizers }: Metadata): boolean {

@@ -1,5 +1,7 @@
 import type { Pointer, Readiness, Resource, ResourceInput, SteadystateError } from '../resource/index.ts';
-import { findError } from '../resource/index.ts';
+import { findError, namespaceDefinition } from '../resource/index.ts';
+import type { State } from '../state/index.ts';
+import { unsupported } from '../state/index.ts';
 import type {
   ControllerNote,
   DestroyIncarnationRequest,
@@ -7,9 +9,12 @@ import type {
   InfoResponse,
   NotesResponse,
   ReadinessResponse,
+  ReleaseFinalizerRequest,
+  ReleaseFinalizerResponse,
   ValidateRequest,
   ValidateResponse,
   WatchKindsRequest,
+  WatchNamespacesRequest,
   WireProblem,
 } from '../wire/index.ts';
 import type { HandlerContext } from './handlers.ts';
@@ -31,6 +36,8 @@ export interface ControlProvider {
   notes?(pointer: Pointer): readonly ControllerNote[];
   /** JSON of the controllers' graph. */
   graph?(): string;
+  /** Takes a finalizer away by hand, through a state with the caller's rights; answers where that is on record. Absent: Unsupported. */
+  releaseFinalizer?(request: ReleaseFinalizerRequest, state: State): Promise<ReleaseFinalizerResponse>;
 }
 
 export function controlHandlers(context: HandlerContext, provider: ControlProvider) {
@@ -69,14 +76,27 @@ export function controlHandlers(context: HandlerContext, provider: ControlProvid
       note: provider.notes?.({ namespace, type, id }) ?? [],
     })),
     graph: unary<object, { readonly json: string }>(context, 'control', async () => ({ json: provider.graph?.() ?? '{"controllers":[]}' })),
-    destroyIncarnation: unary<DestroyIncarnationRequest, object>(context, 'destroy', async ({ namespace, type, id, owner, uid }) => {
-      await state.destroy({ namespace, type, id }, { owner, ...(uid !== '' && { uid }) });
-      return {};
+    destroyIncarnation: unary<DestroyIncarnationRequest, object>(
+      context,
+      'destroy',
+      async ({ namespace, type, id, owner, uid }, _signal, part) => {
+        await state.destroy({ namespace, type, id }, { owner, ...(uid !== '' && { uid }), ...part });
+        return {};
+      },
+    ),
+    releaseFinalizer: unary<ReleaseFinalizerRequest, ReleaseFinalizerResponse>(context, 'update', async (request) => {
+      if (provider.releaseFinalizer === undefined) throw unsupported('the program behind this server does not release finalizers');
+      return provider.releaseFinalizer(request, state);
     }),
-    watchKinds: streaming<WatchKindsRequest>(context, 'watch', async (call, signal) => {
+    watchKinds: streaming<WatchKindsRequest>(context, 'watch', async (call, signal, part) => {
       const { kind, options } = call.request;
-      const watch = await state.watchKinds(kind, { ...kindOptions(options), signal });
+      const watch = await state.watchKinds(kind, { ...kindOptions(options), signal, ...part });
       return relay(context, call, watch, kind[0] ?? { namespace: '', type: '' }, { aggregated: true, apiVersion: 1, noops: true });
+    }),
+    watchNamespaces: streaming<WatchNamespacesRequest>(context, 'watch', async (call, signal, part) => {
+      if (state.watchNamespaces === undefined) throw unsupported('the store behind this server cannot tell in which namespaces a type is');
+      const watch = await state.watchNamespaces(call.request.type, { signal, ...part });
+      return relay(context, call, watch, namespaceDefinition.kind(), { aggregated: true, apiVersion: 1, noops: false });
     }),
   };
 }

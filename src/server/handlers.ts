@@ -3,8 +3,8 @@ import { Metadata as GrpcMetadata } from '@grpc/grpc-js';
 import type { Environment } from '../environment/index.ts';
 import type { Kind, Resource, ResourcePhase } from '../resource/index.ts';
 import { Bytes, invalid } from '../resource/index.ts';
-import type { AggregatedWatch, State, StateEvent, WatchKindOptions } from '../state/index.ts';
-import { unsupported } from '../state/index.ts';
+import type { AggregatedWatch, CallOptions, State, StateEvent, WatchKindOptions } from '../state/index.ts';
+import { failSpan, unsupported } from '../state/index.ts';
 import type {
   CallName,
   CreateRequest,
@@ -28,6 +28,7 @@ import {
   toStatus,
 } from '../wire/index.ts';
 import { answerOf } from './answers.ts';
+import { startCallSpan, within } from './call-spans.ts';
 import type { RunningCalls } from './running-calls.ts';
 
 /** Largest message of a watch, bytes: Go clients refuse more than 4 MiB. */
@@ -62,51 +63,60 @@ async function checked<Request>(request: Request): Promise<Request> {
 
 /** A unary handler around a function. */
 export function unary<Request, Response>(
-  { running }: HandlerContext,
+  { running, environment }: HandlerContext,
   call: CallName,
-  handle: (request: Request, signal: AbortSignal) => Promise<Response>,
+  handle: (request: Request, signal: AbortSignal, part: CallOptions) => Promise<Response>,
 ): handleUnaryCall<Request, Response> {
   return (incoming, callback) => {
+    const span = startCallSpan(environment.tracer, incoming);
     const aborter = new AbortController();
     incoming.on('cancelled', () => aborter.abort());
     running.begin();
     checked(incoming.request)
-      .then((request) => handle(request, aborter.signal))
+      .then((request) => span.run(() => handle(request, aborter.signal, within(span))))
       .then(
         (response) => callback(null, response),
-        (error: unknown) => callback(grpcError(error, call)),
+        (error: unknown) => {
+          failSpan(span, error);
+          callback(grpcError(error, call));
+        },
       )
-      .finally(() => running.end());
+      .finally(() => {
+        span.end();
+        running.end();
+      });
   };
 }
 
 export function stateHandlers(context: HandlerContext) {
   const { state, codec } = context;
   return {
-    get: unary<GetRequest, Buffer>(context, 'get', async (request) => answer(codec, await state.get(pointerOf(request)))),
-    create: unary<CreateRequest, Buffer>(context, 'create', async ({ resource, options }) =>
-      answer(codec, await state.create(incoming(codec, resource), { owner: options.owner })),
+    get: unary<GetRequest, Buffer>(context, 'get', async (request, _signal, part) =>
+      answer(codec, await state.get(pointerOf(request), part)),
     ),
-    update: unary<UpdateRequest, Buffer>(context, 'update', async ({ newResource, options }) => {
+    create: unary<CreateRequest, Buffer>(context, 'create', async ({ resource, options }, _signal, part) =>
+      answer(codec, await state.create(incoming(codec, resource), { owner: options.owner, ...part })),
+    ),
+    update: unary<UpdateRequest, Buffer>(context, 'update', async ({ newResource, options }, _signal, part) => {
       const expectedPhase = options.expectedPhase === undefined ? 'any' : phaseOf(options.expectedPhase);
       const resource = incoming(codec, newResource);
       if (newResource?.spec?.protoSpec.length === 0) await refuseLostForm(state, codec, resource);
-      return answer(codec, await state.update(resource, { owner: options.owner, expectedPhase }));
+      return answer(codec, await state.update(resource, { owner: options.owner, expectedPhase, ...part }));
     }),
-    destroy: unary<OwnedPointerRequest, object>(context, 'destroy', async (request) => {
-      await state.destroy(pointerOf(request), { owner: request.options.owner });
+    destroy: unary<OwnedPointerRequest, object>(context, 'destroy', async (request, _signal, part) => {
+      await state.destroy(pointerOf(request), { owner: request.options.owner, ...part });
       return {};
     }),
-    teardown: unary<OwnedPointerRequest, TeardownResponse>(context, 'teardown', async (request) => ({
-      destroyReady: await state.teardown(pointerOf(request), { owner: request.options.owner }),
+    teardown: unary<OwnedPointerRequest, TeardownResponse>(context, 'teardown', async (request, _signal, part) => ({
+      destroyReady: await state.teardown(pointerOf(request), { owner: request.options.owner, ...part }),
     })),
-    teardownAndDestroy: unary<OwnedPointerRequest, object>(context, 'teardownAndDestroy', async (request, signal) => {
-      await state.teardownAndDestroy(pointerOf(request), { owner: request.options.owner, signal });
+    teardownAndDestroy: unary<OwnedPointerRequest, object>(context, 'teardownAndDestroy', async (request, signal, part) => {
+      await state.teardownAndDestroy(pointerOf(request), { owner: request.options.owner, signal, ...part });
       return {};
     }),
-    list: streaming<ListRequest>(context, 'list', async (call) => {
+    list: streaming<ListRequest>(context, 'list', async (call, _signal, part) => {
       const { namespace, type, options } = call.request;
-      const { items, revision } = await state.list({ namespace, type }, queryFromWire(options));
+      const { items, revision } = await state.list({ namespace, type }, { ...queryFromWire(options), ...part });
       let count = 0;
       for (const item of items) {
         if (call.cancelled) return undefined;
@@ -118,16 +128,16 @@ export function stateHandlers(context: HandlerContext) {
       trailer.set(revisionKey, String(revision));
       return trailer;
     }),
-    watch: streaming<WatchRequest>(context, 'watch', async (call, signal) => {
+    watch: streaming<WatchRequest>(context, 'watch', async (call, signal, part) => {
       const { namespace, type, id, options, apiVersion } = call.request;
       const kind = { namespace, type };
       if (id !== undefined) {
         if (options.bootstrapContents || options.labelQuery.length > 0 || options.idQuery !== undefined)
           throw unsupported('a watch of one resource takes neither bootstrap_contents nor queries');
-        const watch = await state.watch({ ...kind, id }, { ...placeOf(options), signal });
+        const watch = await state.watch({ ...kind, id }, { ...placeOf(options), signal, ...part });
         return relay(context, call, watch, kind, { aggregated: options.aggregated, apiVersion, noops: true });
       }
-      const watch = await state.watchKindAggregated(kind, { ...kindOptions(options), signal });
+      const watch = await state.watchKindAggregated(kind, { ...kindOptions(options), signal, ...part });
       // A foreign client gets a bare bookmark only if it showed that it knows them.
       const noops = options.bootstrapBookmark || options.startFromBookmark !== undefined;
       return relay(context, call, watch, kind, { aggregated: options.aggregated, apiVersion, noops });
@@ -196,11 +206,12 @@ type Streaming<Request> = ServerWritableStream<Request, Buffer>;
 
 /** A streaming handler around a function; its error becomes the status, its end the end of the stream. */
 export function streaming<Request>(
-  { running, stopping }: HandlerContext,
+  { running, stopping, environment }: HandlerContext,
   name: CallName,
-  handle: (call: Streaming<Request>, signal: AbortSignal) => Promise<GrpcMetadata | undefined>,
+  handle: (call: Streaming<Request>, signal: AbortSignal, part: CallOptions) => Promise<GrpcMetadata | undefined>,
 ): handleServerStreamingCall<Request, Buffer> {
   return (call) => {
+    const span = startCallSpan(environment.tracer, call);
     const aborter = new AbortController();
     const stop = (): void => aborter.abort();
     call.on('cancelled', stop);
@@ -208,13 +219,17 @@ export function streaming<Request>(
     stopping.addEventListener('abort', stop, { once: true });
     running.begin();
     checked(call.request)
-      .then(() => handle(call, aborter.signal))
+      .then(() => span.run(() => handle(call, aborter.signal, within(span))))
       .then(
         (trailer) => call.end(trailer),
         // grpc-js makes the status of what is emitted here; destroying the stream would only reset it.
-        (error: unknown) => void call.emit('error', Object.assign(new Error('call failed'), grpcError(error, name))),
+        (error: unknown) => {
+          failSpan(span, error);
+          call.emit('error', Object.assign(new Error('call failed'), grpcError(error, name)));
+        },
       )
       .finally(() => {
+        span.end();
         stopping.removeEventListener('abort', stop);
         running.end();
       });

@@ -1,5 +1,14 @@
-import type { Kind, Pointer, Resource, ResourceInput, ResourcePhase, TypedKind } from '../resource/index.ts';
-import type { CreateOptions, DestroyOptions, ListOptions, ReadOptions, UpdateOptions, WatchKindOptions, WatchOptions } from './options.ts';
+import type { Kind, NamespaceSpec, Pointer, Resource, ResourceInput, ResourcePhase, TypedKind } from '../resource/index.ts';
+import type {
+  CallOptions,
+  CreateOptions,
+  DestroyOptions,
+  ListOptions,
+  ReadOptions,
+  UpdateOptions,
+  WatchKindOptions,
+  WatchOptions,
+} from './options.ts';
 import type { AggregatedWatch, Watch } from './watch.ts';
 
 /** What a backend keeps of the finer promises; the conformance suite checks that the flags tell the truth. */
@@ -66,6 +75,14 @@ export interface CoreState {
    */
   watchKinds(kinds: readonly Kind[], options?: WatchKindOptions): Promise<AggregatedWatch>;
 
+  /**
+   * In which namespaces a type has resources: `created` for each, sorted, then `bootstrapped`; after that `created` when a
+   * namespace gets its first resource and `destroyed` when it loses its last. One that comes and goes between two looks is
+   * not told. An event carries the description of a namespace, whose id is its name, and neither revision nor bookmark:
+   * after a failure, watch anew. Absent: the store cannot tell.
+   */
+  watchNamespaces?(type: string, options?: CallOptions): Promise<AggregatedWatch<NamespaceSpec>>;
+
   /** Native teardown, where the backend has one; every wrapper passes it through. */
   teardown?(pointer: Pointer, options?: TeardownOptions): Promise<boolean>;
   /** Native teardown and destroy, where the backend has it. */
@@ -74,9 +91,9 @@ export interface CoreState {
   waitForRevision?(revision: number, options?: { readonly signal?: AbortSignal }): Promise<void>;
 }
 
-export interface TeardownOptions {
+export interface TeardownOptions extends CallOptions {
+  /** Must equal the stored owner exactly, where the resource is running still. @default '' */
   readonly owner?: string;
-  readonly signal?: AbortSignal;
 }
 
 export type { ResourcePhase };

@@ -1,6 +1,7 @@
 import type { Environment } from '../environment/index.ts';
 import type { Kind, Pointer, Resource, ResourceInput } from '../resource/index.ts';
 import { findError, isPhaseConflictError, SteadystateError } from '../resource/index.ts';
+import { allowedNamespaces } from './allowed-namespaces.ts';
 import type { CoreState } from './core-state.ts';
 import type { EventSource } from './event-source.ts';
 import { createAggregatedWatch, sourceOf } from './event-stream.ts';
@@ -30,7 +31,7 @@ export function filter(core: CoreState, rule: AccessRule, options: { readonly en
   const ask = async ({ namespace, type, id }: Kind & { readonly id?: string }, verb: AccessVerb): Promise<void> =>
     rule({ namespace, type, verb, ...(id !== undefined && { id }) });
   const kindOf = ({ namespace, type }: Kind): Kind => ({ namespace, type });
-  const { waitForRevision } = core;
+  const { waitForRevision, watchNamespaces } = core;
   // Below the rule: the steps of a teardown are not asked for one by one.
   const inner = wrapCore(core, options);
   return {
@@ -90,6 +91,17 @@ export function filter(core: CoreState, rule: AccessRule, options: { readonly en
       if (denied.length === 0) return watch;
       return createAggregatedWatch(startWith(denied, sourceOf(watch)), { environment: options.environment });
     },
+    ...(watchNamespaces && {
+      async watchNamespaces(type, call) {
+        const watch = await watchNamespaces.call(core, type, call);
+        const isAllowed = (namespace: string): Promise<boolean> =>
+          ask({ namespace, type }, 'watch').then(
+            () => true,
+            () => false,
+          );
+        return createAggregatedWatch(allowedNamespaces(watch, isAllowed), { environment: options.environment }) as typeof watch;
+      },
+    }),
     async teardown(pointer, call) {
       await ask(pointer, 'destroy');
       return inner.teardown(pointer, call);

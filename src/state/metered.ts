@@ -1,17 +1,25 @@
 import type { Environment } from '../environment/index.ts';
+import { noMetrics } from '../environment/index.ts';
 import type { Kind, Pointer } from '../resource/index.ts';
 import { errorCode } from '../resource/index.ts';
 import type { CoreState, TeardownOptions } from './core-state.ts';
+import type { CallOptions } from './options.ts';
 
 /**
  * Counts and times every call: `steadystate_state_calls_total` by call, type and code (`ok`, an error code, or `other`), and
- * `steadystate_state_call_seconds` by call and type. A watch is one call, timed until it is established.
+ * `steadystate_state_call_seconds` by call and type. A watch is one call, timed until it is established. In an environment
+ * without metrics it is the store itself.
  */
 export function metered(core: CoreState, options: { readonly environment: Environment }): CoreState {
   const { environment } = options;
-  const calls = environment.metrics.counter('steadystate_state_calls_total', 'Calls of the state, by how they ended');
-  const seconds = environment.metrics.histogram('steadystate_state_call_seconds', 'Duration of calls of the state');
-  const { teardown, teardownAndDestroy, waitForRevision } = core;
+  if (environment.metrics === noMetrics) return core;
+  const calls = environment.metrics.counter('steadystate_state_calls_total', 'Calls of the state, by how they ended', [
+    'call',
+    'type',
+    'code',
+  ]);
+  const seconds = environment.metrics.histogram('steadystate_state_call_seconds', 'Duration of calls of the state', ['call', 'type']);
+  const { teardown, teardownAndDestroy, waitForRevision, watchNamespaces } = core;
 
   async function measure<Value>(call: string, { type }: Pick<Kind, 'type'>, perform: () => Promise<Value>): Promise<Value> {
     const began = environment.elapsed();
@@ -42,6 +50,10 @@ export function metered(core: CoreState, options: { readonly environment: Enviro
     watchKind: (kind, call) => measure('watchKind', kind, () => core.watchKind(kind, call)),
     watchKindAggregated: (kind, call) => measure('watchKindAggregated', kind, () => core.watchKindAggregated(kind, call)),
     watchKinds: (kinds, call) => measure('watchKinds', { type: '' }, () => core.watchKinds(kinds, call)),
+    ...(watchNamespaces && {
+      watchNamespaces: (type: string, call?: CallOptions) =>
+        measure('watchNamespaces', { type }, () => watchNamespaces.call(core, type, call)),
+    }),
     ...(teardown && {
       teardown: (pointer: Pointer, call?: TeardownOptions) => measure('teardown', pointer, () => teardown.call(core, pointer, call)),
     }),

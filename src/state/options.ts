@@ -1,3 +1,4 @@
+import type { SpanContext } from '../environment/index.ts';
 import type { Bytes, ResourcePhase, ResourceQuery } from '../resource/index.ts';
 
 /** Resumes any watch of the store that made it, whatever its kind or query. Opaque. */
@@ -9,6 +10,8 @@ export interface CallOptions {
    * rejects with the signal's reason.
    */
   readonly signal?: AbortSignal;
+  /** Whose part this call is, for tracing (`traced`, and a server far away). */
+  readonly span?: SpanContext;
 }
 
 export interface ReadOptions extends CallOptions {

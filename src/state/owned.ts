@@ -5,7 +5,7 @@ import type { CoreState } from './core-state.ts';
  * carry it. An `owner` in a call's options counts over this one; `''` is nobody.
  */
 export function owned(core: CoreState, owner: string): CoreState {
-  const { teardown, teardownAndDestroy, waitForRevision } = core;
+  const { teardown, teardownAndDestroy, waitForRevision, watchNamespaces } = core;
   return {
     get capabilities() {
       return core.capabilities;
@@ -19,6 +19,7 @@ export function owned(core: CoreState, owner: string): CoreState {
     watchKind: (kind, call) => core.watchKind(kind, call),
     watchKindAggregated: (kind, call) => core.watchKindAggregated(kind, call),
     watchKinds: (kinds, call) => core.watchKinds(kinds, call),
+    ...(watchNamespaces && { watchNamespaces: watchNamespaces.bind(core) }),
     ...(teardown && { teardown: (pointer, call) => teardown.call(core, pointer, { owner, ...call }) }),
     ...(teardownAndDestroy && { teardownAndDestroy: (pointer, call) => teardownAndDestroy.call(core, pointer, { owner, ...call }) }),
     ...(waitForRevision && { waitForRevision: waitForRevision.bind(core) }),

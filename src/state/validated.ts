@@ -7,7 +7,7 @@ import type { CoreState } from './core-state.ts';
  * unchecked, and so do reads.
  */
 export function validated(core: CoreState, registry: DefinitionRegistry): CoreState {
-  const { teardown, teardownAndDestroy, waitForRevision } = core;
+  const { teardown, teardownAndDestroy, waitForRevision, watchNamespaces } = core;
   const check = <Spec>(input: ResourceInput<Spec> | Resource<Spec>): Resource<Spec> => {
     const definition = registry.get(input.metadata.type);
     if (definition === undefined) return makeResource(input);
@@ -28,6 +28,7 @@ export function validated(core: CoreState, registry: DefinitionRegistry): CoreSt
     watchKind: (kind, call) => core.watchKind(kind, call),
     watchKindAggregated: (kind, call) => core.watchKindAggregated(kind, call),
     watchKinds: (kinds, call) => core.watchKinds(kinds, call),
+    ...(watchNamespaces && { watchNamespaces: watchNamespaces.bind(core) }),
     ...(teardown && { teardown: teardown.bind(core) }),
     ...(teardownAndDestroy && { teardownAndDestroy: teardownAndDestroy.bind(core) }),
     ...(waitForRevision && { waitForRevision: waitForRevision.bind(core) }),

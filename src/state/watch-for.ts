@@ -15,7 +15,10 @@ export async function watchFor<Spec>(
 ): Promise<Resource<Spec>> {
   options.signal?.throwIfAborted();
   const endsWithIncarnation = condition.finalizersEmpty === true || condition.phases?.includes('tearingDown') === true;
-  await using watch = await core.watch(pointer, options.signal === undefined ? {} : { signal: options.signal });
+  await using watch = await core.watch(pointer, {
+    ...(options.signal && { signal: options.signal }),
+    ...(options.span && { span: options.span }),
+  });
   let uid: string | undefined;
   for await (const event of watch) {
     if (event.type === 'errored') throw event.error;

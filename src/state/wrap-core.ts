@@ -37,6 +37,7 @@ export function wrapCore(core: CoreState, options: { readonly environment: Envir
     watchKind: (kind, call) => core.watchKind(kind, call),
     watchKindAggregated: (kind, call) => core.watchKindAggregated(kind, call),
     watchKinds: (kinds, call) => core.watchKinds(kinds, call),
+    ...(core.watchNamespaces && { watchNamespaces: core.watchNamespaces.bind(core) }),
     ...(core.waitForRevision && { waitForRevision: (revision, call) => core.waitForRevision?.(revision, call) ?? Promise.resolve() }),
 
     updateWithConflicts: (pointer, updater, call = {}) => edit(core, pauses(), pointer, updater, call, undefined),
@@ -105,7 +106,7 @@ async function edit<Spec>(
   let refused: string | undefined;
   for (;;) {
     options.signal?.throwIfAborted();
-    const current = await core.get(pointer, signalOf(options));
+    const current = await core.get(pointer, callOf(options));
     const { version } = current.metadata;
     const edited = await editOnce(current, updater, options.expectedPhase ?? 'running');
     if (edited === current) return current;
@@ -133,15 +134,16 @@ async function editOnce<Spec>(
   return finishDraft(draft);
 }
 
-function signalOf(options: CallOptions | undefined): CallOptions {
-  return options?.signal === undefined ? {} : { signal: options.signal };
+/** What the steps of a helper take over from its own call. */
+function callOf({ signal, span }: CallOptions): CallOptions {
+  return { ...(signal && { signal }), ...(span && { span }) };
 }
 
 /** `uid`: only this incarnation; for another one, or none, there is nothing to do. */
 async function teardown(core: CoreState, pauses: Pauses, pointer: Pointer, options: TeardownOptions = {}, uid?: string): Promise<boolean> {
   for (;;) {
     options.signal?.throwIfAborted();
-    const current = await core.get(pointer, signalOf(options));
+    const current = await core.get(pointer, callOf(options));
     const { metadata } = current;
     if (metadata.phase === 'tearingDown' || (uid !== undefined && metadata.uid !== uid)) return metadata.finalizers.length === 0;
     const draft = openDraft(current);
@@ -158,7 +160,7 @@ async function teardown(core: CoreState, pauses: Pauses, pointer: Pointer, optio
 }
 
 async function teardownAndDestroy(core: CoreState, pauses: Pauses, pointer: Pointer, options: TeardownOptions = {}): Promise<void> {
-  const { uid } = (await core.get(pointer, signalOf(options))).metadata;
+  const { uid } = (await core.get(pointer, callOf(options))).metadata;
   try {
     if (core.teardown) await core.teardown(pointer, options);
     else await teardown(core, pauses, pointer, options, core.capabilities.incarnations ? uid : undefined);
@@ -167,7 +169,7 @@ async function teardownAndDestroy(core: CoreState, pauses: Pauses, pointer: Poin
     throw error;
   }
   const ours = core.capabilities.incarnations ? { uid } : {};
-  const watch = await core.watch(pointer, signalOf(options));
+  const watch = await core.watch(pointer, callOf(options));
   for await (const event of watch) {
     if (event.type === 'errored') throw event.error;
     if (event.type === 'destroyed') return;
@@ -234,7 +236,7 @@ async function modify<Spec>(
     const edited = await editOnce(current ?? fresh, updater, current === undefined ? 'any' : (options.expectedPhase ?? 'running'));
     if (edited === current) return current;
     try {
-      if (current === undefined) return await core.create(edited, { ...signalOf(options), ...(owner !== undefined && { owner }) });
+      if (current === undefined) return await core.create(edited, { ...callOf(options), ...(owner !== undefined && { owner }) });
       return await core.update(edited, { ...options, currentVersion: current.metadata.version });
     } catch (error) {
       const lostRace = current === undefined ? isAlreadyExistsError(error) : isVersionConflictError(error) || isNotFoundError(error);
@@ -246,7 +248,7 @@ async function modify<Spec>(
 
 async function findOrUndefined<Spec>(core: CoreState, pointer: Pointer<Spec>, options: CallOptions): Promise<Resource<Spec> | undefined> {
   try {
-    return await core.get(pointer, signalOf(options));
+    return await core.get(pointer, callOf(options));
   } catch (error) {
     if (isNotFoundError(error)) return undefined;
     throw error;

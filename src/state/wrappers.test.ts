@@ -10,7 +10,7 @@ import {
 } from '../resource/index.ts';
 import { manualEnvironment } from '../testing/index.ts';
 import type { Access, CoreState, StateEvent } from './index.ts';
-import { filter, owned, registerDefinitions, validated, wrapCore } from './index.ts';
+import { filter, listNamespaces, metered, owned, registerDefinitions, validated, wrapCore } from './index.ts';
 
 const environment = manualEnvironment();
 afterEach(() => expect(environment.open.counts()).toEqual({}));
@@ -119,6 +119,28 @@ describe('filter', () => {
     }
     expect(seen.map((event) => event.type)).toEqual(['kindErrored', 'created', 'created']);
     expect(seen[0]).toMatchObject({ kind: { type: 'Secrets.example.dev' }, error: { code: 'Forbidden' } });
+  });
+
+  test('namespaces that may not be watched are not told', async () => {
+    await using store = memoryState({ environment });
+    const { asked, core } = guarded(store, ({ namespace }) => namespace.startsWith('secret'));
+    for (const namespace of ['a', 'secret', 'z']) await store.create(thing({ namespace }));
+    expect(await listNamespaces(core, kind.type)).toEqual(['a', 'z']);
+    expect(asked).toEqual(['a', 'secret', 'z'].map((namespace) => `watch ${namespace} ${kind.type}`));
+    const watch = await wrapCore(metered(validated(owned(core, 'A'), new DefinitionRegistry([])), { environment }), {
+      environment,
+    }).watchNamespaces?.(kind.type);
+    const seen: string[] = [];
+    const ended = watch?.drain((batch) => {
+      for (const event of batch) seen.push(`${event.type} ${'resource' in event ? event.resource.metadata.id : ''}`.trim());
+    });
+    await environment.settle();
+    for (const namespace of ['secrets', 'm']) await store.create(thing({ namespace }));
+    for (const namespace of ['secret', 'a']) await store.destroy({ ...pointer, namespace });
+    await environment.settle();
+    await watch?.[Symbol.asyncDispose]();
+    await ended;
+    expect(seen).toEqual(['created a', 'created z', 'bootstrapped', 'created m', 'destroyed a']);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { Environment } from '../environment/index.ts';
-import { MemoryMetrics, nodeEnvironment, OpenThings, silentLogger, sleepOn } from '../environment/index.ts';
+import { MemoryMetrics, nodeEnvironment, noTracer, OpenThings, silentLogger, sleepOn } from '../environment/index.ts';
 
 export interface ManualEnvironment extends Environment {
   readonly metrics: MemoryMetrics;
@@ -85,6 +85,7 @@ export function manualEnvironment(
     files: real.files,
     network: real.network,
     log: silentLogger,
+    tracer: noTracer,
     open,
     ...options,
     metrics: options.metrics instanceof MemoryMetrics ? options.metrics : new MemoryMetrics(),

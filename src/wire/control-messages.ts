@@ -103,6 +103,29 @@ export const destroyIncarnationRequestCodec: Codec<DestroyIncarnationRequest> = 
   uid: text(5),
 });
 
+export interface ReleaseFinalizerRequest extends WirePointer {
+  readonly finalizer: string;
+  /** Only this incarnation; empty: the one that is there. */
+  readonly uid: string;
+  /** Who asks, as they tell it. */
+  readonly by: string;
+}
+export const releaseFinalizerRequestCodec: Codec<ReleaseFinalizerRequest> = message<ReleaseFinalizerRequest>({
+  namespace: text(1),
+  type: text(2),
+  id: text(3),
+  finalizer: text(4),
+  uid: text(5),
+  by: text(6),
+});
+export interface ReleaseFinalizerResponse {
+  /** The id of the recorded event, in the namespace of the resource. */
+  readonly record: string;
+  /** What is known of the holder. */
+  readonly holder: string;
+}
+export const releaseFinalizerResponseCodec: Codec<ReleaseFinalizerResponse> = message({ record: text(1), holder: text(2) });
+
 export interface WireKind {
   readonly namespace: string;
   readonly type: string;
@@ -115,6 +138,11 @@ export const watchKindsRequestCodec: Codec<WatchKindsRequest> = message<WatchKin
   kind: repeated(nested(1, message<WireKind>({ namespace: text(1), type: text(2) }))),
   options: nested(2, watchOptionsCodec),
 });
+
+export interface WatchNamespacesRequest {
+  readonly type: string;
+}
+export const watchNamespacesRequestCodec: Codec<WatchNamespacesRequest> = message({ type: text(1) });
 
 export interface GraphResponse {
   /** JSON of the controllers' graph. */

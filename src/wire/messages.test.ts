@@ -190,7 +190,10 @@ const codecs: readonly (readonly [string, Codec<never>])[] = [
     NotesResponse: control.notesResponseCodec,
     GraphResponse: control.graphResponseCodec,
     DestroyIncarnationRequest: control.destroyIncarnationRequestCodec,
+    ReleaseFinalizerRequest: control.releaseFinalizerRequestCodec,
+    ReleaseFinalizerResponse: control.releaseFinalizerResponseCodec,
     WatchKindsRequest: control.watchKindsRequestCodec,
+    WatchNamespacesRequest: control.watchNamespacesRequestCodec,
   }).map(([name, codec]) => [`steadystate.v1.${name}`, codec as Codec<never>] as const),
 ];
 

@@ -84,5 +84,7 @@ export const controlService = {
   notes: method(`/${controlName}/Notes`, state.getRequestCodec, control.notesResponseCodec),
   graph: method(`/${controlName}/Graph`, state.emptyCodec, control.graphResponseCodec),
   destroyIncarnation: method(`/${controlName}/DestroyIncarnation`, control.destroyIncarnationRequestCodec, state.emptyCodec),
+  releaseFinalizer: method(`/${controlName}/ReleaseFinalizer`, control.releaseFinalizerRequestCodec, control.releaseFinalizerResponseCodec),
   watchKinds: encodedMethod(`/${controlName}/WatchKinds`, control.watchKindsRequestCodec, state.watchResponseCodec, true),
+  watchNamespaces: encodedMethod(`/${controlName}/WatchNamespaces`, control.watchNamespacesRequestCodec, state.watchResponseCodec, true),
 } as const;

@@ -77,11 +77,35 @@ describe('looking before changing, and changing a little', () => {
       code: 3,
       stderr: expect.stringContaining('it has gone-forever'),
     });
-    expect((await place.run(['release-finalizer', 'Things.example.dev', 'stuck', 'gone-forever'])).code).toBe(0);
+    expect((await place.run(['events', '--for', 'Things.example.dev/stuck'])).stdout).toBe('');
+    expect(await place.run(['release-finalizer', 'Things.example.dev', 'stuck', 'gone-forever'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^released gone-forever of stuck; .*\nit was held by no controller that runs here; on record as event stuck\.\S+\n$/,
+      ),
+    });
     expect((await place.run(['get', 'Things.example.dev', 'stuck', '-o', 'jsonpath={.metadata.annotations}'])).stdout).toContain(
       'gone-forever by',
     );
     expect((await place.run(['delete', 'Things.example.dev', 'stuck', '--wait'])).code).toBe(0);
+    // The record outlives the resource, and is not deleted in passing.
+    const events = await place.run(['events', '--for', 'Things.example.dev/stuck', '-o', 'json']);
+    const [record, ...others] = (JSON.parse(events.stdout) as { items: { metadata: { id: string }; spec: object }[] }).items;
+    expect(others).toEqual([]);
+    expect(record?.spec).toMatchObject({
+      reason: 'FinalizerReleased',
+      note: expect.stringMatching(
+        /^finalizer gone-forever of incarnation \d+ was released by .+ on .+, process \d+ \(held by no controller/,
+      ),
+      release: { finalizers: ['gone-forever'], phase: 'tearingDown', outcome: 'released' },
+    });
+    expect(await place.run(['delete', 'event', record?.metadata.id as string])).toMatchObject({ code: 4 });
+  });
+
+  test('a holder that runs here is named', async () => {
+    expect((await place.run(['release-finalizer', 'process', 'small/web', 'host-processes'])).stdout).toContain(
+      'it was held by the controller host-processes, which runs here',
+    );
   });
 
   test('completion: each script is one that its shell can read', async () => {

@@ -14,6 +14,7 @@ const lasting: Readonly<Record<string, RegExp>> = {
   serve: /serving/,
   'serve operator.mjs --listen unix:./run/api.sock': /serving/,
   'get processes -w': /shop\/api/,
+  'events --for stack/shop -w': /stacks\/shop/,
   'watch processes': /bootstrapped/,
   'watch stacks -o json --from BOOKMARK': /shop/,
   'logs shop api -f --tail 20': /begun/,

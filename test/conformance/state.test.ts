@@ -1,12 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { memoryState } from '../../src/backends/memory/index.ts';
 import { openRemoteState } from '../../src/backends/remote/index.ts';
 import { openSqliteState } from '../../src/backends/sqlite/index.ts';
 import { nodeEnvironment } from '../../src/environment/index.ts';
 import { serveState } from '../../src/server/index.ts';
+import { listNamespaces } from '../../src/state/index.ts';
 import type { MakeStore } from '../../src/testing/index.ts';
 import { stateConformance } from '../../src/testing/index.ts';
 
@@ -62,5 +63,11 @@ describe.each([
   ['SQLite', sqlite, { shortHistory: true, capabilities: { ...capabilities, durableBookmarks: true }, runs: 10 }],
   ['the remote client', remote, { capabilities, runs: 10 }],
 ] as const)('%s keeps every rule', (_name, makeStore, options) => {
+  test('and can tell in which namespaces a type has resources', async () => {
+    await using store = await makeStore({});
+    await store.core.create({ metadata: { namespace: 'shop', type: 'Things.example.dev', id: 'a' }, spec: {} });
+    expect(await listNamespaces(store.core, 'Things.example.dev')).toEqual(['shop']);
+  });
+
   test.each(stateConformance(makeStore, { environment, ...options }))('$name', ({ run }) => run());
 });

@@ -173,8 +173,11 @@ describe('failures', () => {
     await store[Symbol.asyncDispose]();
   });
 
-  test('a failed sync leaves its own writes ambiguous, later ones unavailable, and the store stopped', async () => {
+  test('a failed sync leaves its own writes ambiguous, later ones unavailable, and the store stopped but for reading', async () => {
     const { disk, store } = slowStore();
+    const before = store.create(thing('before'));
+    (await disk.next()).done();
+    await before;
     const watch = await store.watchKind(kind);
     const write = store.create(thing('a'));
     const batch = await disk.next();
@@ -182,12 +185,26 @@ describe('failures', () => {
     batch.fail(ambiguous());
     await expect(write).rejects.toMatchObject({ code: 'Ambiguous', pointer: at('a') });
     await expect(later).rejects.toMatchObject({ code: 'Unavailable', pointer: at('b') });
-    for (const call of [store.create(thing('c')), store.get(at('a')), store.list(kind), store.watchKind(kind)])
+    for (const call of [store.create(thing('c')), store.destroy(at('before')), store.watch(at('before')), store.watchKind(kind)])
       await expect(call).rejects.toMatchObject({ code: 'Unavailable' });
+    expect((await store.get(at('before'))).metadata.version).toBe('1');
+    await expect(store.get(at('a'))).rejects.toMatchObject({ code: 'NotFound' });
+    expect((await store.list(kind)).items).toHaveLength(1);
     const events: StateEvent[] = [];
     for await (const event of watch) events.push(event);
     expect(events).toMatchObject([{ type: 'errored', error: { code: 'Unavailable' } }]);
     expect(disk.batches).toEqual([]);
+    await store[Symbol.asyncDispose]();
+    await expect(store.get(at('before'))).rejects.toMatchObject({ code: 'Unavailable' });
+  });
+
+  test('a file that is not the one that was opened is not read from either', async () => {
+    const { disk, store } = slowStore();
+    const write = store.create(thing('a'));
+    (await disk.next()).fail(new StoreError('Corrupt', 'the file was replaced'));
+    await expect(write).rejects.toMatchObject({ code: 'Corrupt' });
+    for (const call of [store.create(thing('b')), store.get(at('a')), store.list(kind), store.watchKind(kind)])
+      await expect(call).rejects.toMatchObject({ code: 'Corrupt' });
     await store[Symbol.asyncDispose]();
   });
 

@@ -1,8 +1,9 @@
 import type { Environment } from '../../environment/index.ts';
-import type { Kind, Metadata, Pointer, Resource, ResourceInput, SteadystateError, TypedKind } from '../../resource/index.ts';
+import type { Kind, Metadata, NamespaceSpec, Pointer, Resource, ResourceInput, SteadystateError, TypedKind } from '../../resource/index.ts';
 import { assembleMetadata, assembleResource, checkKind, checkPointer, compileQuery, makeResource } from '../../resource/index.ts';
 import type {
   AggregatedWatch,
+  CallOptions,
   Capabilities,
   CoreState,
   CreateOptions,
@@ -69,7 +70,10 @@ export class Broker implements CoreState, AsyncDisposable {
   #revision: number;
   /** The newest revision that was given to a write. */
   #stagedRevision: number;
+  /** Refuses every call. */
   #failure: SteadystateError | undefined;
+  /** Refuses writes and watches: a write failed, and what is in memory is still what was durable before it. */
+  #stopped: SteadystateError | undefined;
 
   constructor(options: BrokerOptions) {
     const { environment, storeId, committer } = options;
@@ -134,7 +138,7 @@ export class Broker implements CoreState, AsyncDisposable {
   }
 
   async create<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: CreateOptions = {}): Promise<Resource<Spec>> {
-    this.#refuseWrite(options.signal);
+    this.#refuseUnlessLive(options.signal);
     const resource = makeResource(input);
     const { metadata } = resource;
     const owner = options.owner ?? '';
@@ -147,7 +151,7 @@ export class Broker implements CoreState, AsyncDisposable {
   }
 
   async update<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: UpdateOptions = {}): Promise<Resource<Spec>> {
-    this.#refuseWrite(options.signal);
+    this.#refuseUnlessLive(options.signal);
     const resource = makeResource(input);
     const { metadata } = resource;
     const { collection, entry, current } = this.#current(metadata);
@@ -167,7 +171,7 @@ export class Broker implements CoreState, AsyncDisposable {
   }
 
   async destroy(pointer: Pointer, options: DestroyOptions = {}): Promise<void> {
-    this.#refuseWrite(options.signal);
+    this.#refuseUnlessLive(options.signal);
     checkPointer(pointer);
     const { collection, entry, current } = this.#current(pointer);
     if (entry === undefined || collection === undefined || current === undefined) return this.#lose(entry?.staged, notFound(pointer));
@@ -182,7 +186,7 @@ export class Broker implements CoreState, AsyncDisposable {
   }
 
   async watch<Spec>(pointer: Pointer<Spec>, options: WatchOptions = {}): Promise<Watch<Spec>> {
-    this.#refuse(options.signal);
+    this.#refuseUnlessLive(options.signal);
     return createWatch<Spec>(this.#unlessFailed(await this.#watchers.ofPointer(pointer, options)), {
       environment: this.#environment,
       signal: options.signal,
@@ -201,30 +205,43 @@ export class Broker implements CoreState, AsyncDisposable {
     return createAggregatedWatch(await this.#watchersOf(kinds, options), { environment: this.#environment, signal: options.signal });
   }
 
+  async watchNamespaces(type: string, options: CallOptions = {}): Promise<AggregatedWatch<NamespaceSpec>> {
+    this.#refuse(options.signal);
+    return createAggregatedWatch(this.#unlessFailed(this.#watchers.ofNamespaces(type)), {
+      environment: this.#environment,
+      signal: options.signal,
+    });
+  }
+
   /** Ends all watches and refuses further calls. Writes that are on their way settle first. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#failure ??= closed('the store was closed');
+    this.#failure ??= this.#stopped ?? closed('the store was closed');
     await this.#queue?.drained();
     this.#watchers.closeAll();
   }
 
-  /** After a failure that leaves the outcome on disk unknown: nothing is acknowledged any more, and every watch ends with the error. */
+  /**
+   * After a failure that leaves the outcome on disk unknown: nothing is acknowledged any more, and every watch ends with the
+   * error. Reading goes on from memory, unless the file itself is not what it was.
+   */
   poison(error: SteadystateError): void {
-    if (this.#failure !== undefined) return;
-    this.#failure = error;
+    if (this.#stopped !== undefined || this.#failure !== undefined) return;
+    this.#stopped = error;
+    if (error.code === 'Corrupt') this.#failure = error;
     this.#watchers.failAll(error);
   }
 
   async #watchersOf(kinds: readonly Kind[], options: WatchKindOptions): Promise<EventSource> {
-    this.#refuse(options.signal);
+    this.#refuseUnlessLive(options.signal);
     return this.#unlessFailed(await this.#watchers.ofKinds(kinds, options));
   }
 
   /** The store may have failed or been closed while a watch was established: nobody would tell that one any more. */
   #unlessFailed(source: EventSource): EventSource {
-    if (this.#failure === undefined) return source;
+    const failure = this.#failure ?? this.#stopped;
+    if (failure === undefined) return source;
     source.close();
-    throw this.#failure;
+    throw failure;
   }
 
   #refuse(signal: AbortSignal | undefined): void {
@@ -232,8 +249,10 @@ export class Broker implements CoreState, AsyncDisposable {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  #refuseWrite(signal: AbortSignal | undefined): void {
-    if (signal?.aborted || this.#failure !== undefined) this.#refuse(signal);
+  /** For writes and watches. */
+  #refuseUnlessLive(signal: AbortSignal | undefined): void {
+    this.#refuse(signal);
+    if (this.#stopped !== undefined) throw this.#stopped;
   }
 
   /** What the next write of a resource stands on: the staged value, else the durable one. */
@@ -291,7 +310,9 @@ export class Broker implements CoreState, AsyncDisposable {
 
   #apply(collection: Collection, commit: Commit, entry?: Entry): void {
     this.#revision = commit.revision;
+    const before = collection.size;
     collection.apply(commit, entry);
+    if ((before === 0) !== (collection.size === 0)) this.#watchers.namespaceChanged(collection.kind);
     // Before the drop: who starts to lag there reads this commit from the log, and must not note it once more.
     for (const watcher of collection.lagging) watcher.note(collection, commit);
     const { log } = collection;

@@ -66,6 +66,8 @@ export class Collection {
   establishing = 0;
   /** Kind watchers that note every commit by id until their reader has caught up. */
   readonly lagging = new Set<KindWatcher>();
+  /** How many resources readers see. */
+  size = 0;
   #listed: readonly Resource[] | undefined;
 
   constructor(kind: Kind, floor: number) {
@@ -102,6 +104,7 @@ export class Collection {
     const entry = new Entry(id, undefined, encoded);
     this.entries.set(id, entry);
     this.ordered.add(entry);
+    this.size++;
     return true;
   }
 
@@ -111,8 +114,12 @@ export class Collection {
     const wasPresent = entry.present;
     entry.value = commit.value;
     if (commit.value !== undefined) {
-      if (!wasPresent) this.ordered.add(entry);
+      if (!wasPresent) {
+        this.ordered.add(entry);
+        this.size++;
+      }
     } else if (wasPresent) {
+      this.size--;
       entry.dead = true;
       this.ordered.noteDead();
       this.entries.delete(commit.id);

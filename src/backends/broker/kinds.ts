@@ -1,4 +1,5 @@
 import type { Kind } from '../../resource/index.ts';
+import { compareIds } from '../../resource/index.ts';
 import { Collection } from './collection.ts';
 
 /** The collections of a store, by kind. Reading makes none; one without contents, history and watchers is forgotten. */
@@ -27,6 +28,13 @@ export class Kinds {
       types.set(kind.type, collection);
     }
     return collection;
+  }
+
+  /** The namespaces in which readers see resources of a type, sorted. */
+  namespacesOf(type: string): readonly string[] {
+    const found: string[] = [];
+    for (const [namespace, types] of this.#byNamespace) if ((types.get(type)?.size ?? 0) > 0) found.push(namespace);
+    return found.sort(compareIds);
   }
 
   release(collection: Collection): void {

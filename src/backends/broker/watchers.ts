@@ -10,6 +10,7 @@ import type { Committer } from './committer.ts';
 import type { WatcherHost } from './kind-watcher.ts';
 import { KindWatcher } from './kind-watcher.ts';
 import type { Kinds } from './kinds.ts';
+import { NamespaceWatcher } from './namespace-watcher.ts';
 import { PointerWatcher } from './pointer-watcher.ts';
 
 export interface WatchersOptions {
@@ -36,6 +37,7 @@ export class Watchers {
   readonly #bookmarks: Bookmarks;
   readonly #host: WatcherHost;
   readonly #watchers = new Set<KindWatcher | PointerWatcher>();
+  readonly #namespaceWatchers = new Map<string, Set<NamespaceWatcher>>();
   #wakeups: (() => void)[] = [];
   #kindWatchers = 0;
   #delivering = false;
@@ -132,16 +134,45 @@ export class Watchers {
     );
   }
 
+  /** A watch of the namespaces in which a type has resources. */
+  ofNamespaces(type: string): EventSource {
+    checkKind({ namespace: 'any', type });
+    let watchers = this.#namespaceWatchers.get(type);
+    if (watchers === undefined) {
+      watchers = new Set();
+      this.#namespaceWatchers.set(type, watchers);
+    }
+    const watcher: NamespaceWatcher = new NamespaceWatcher(this.#host, {
+      namespaces: this.#kinds.namespacesOf(type),
+      isPresent: (namespace) => (this.#kinds.find({ namespace, type })?.size ?? 0) > 0,
+      forget: () => {
+        watchers.delete(watcher);
+        if (watchers.size === 0) this.#namespaceWatchers.delete(type);
+      },
+    });
+    watchers.add(watcher);
+    return watcher;
+  }
+
+  /** A kind has got its first resource, or lost its last. */
+  namespaceChanged({ namespace, type }: Kind): void {
+    for (const watcher of this.#namespaceWatchers.get(type) ?? []) watcher.note(namespace);
+  }
+
   closeAll(): void {
-    for (const watcher of this.#watchers) watcher.close();
+    for (const watcher of this.#all()) watcher.close();
     this.#idleTimer?.[Symbol.dispose]();
     this.#idleTimer = undefined;
   }
 
   /** Every watch ends with this error. */
   failAll(error: SteadystateError): void {
-    for (const watcher of this.#watchers) watcher.fail(error);
+    for (const watcher of this.#all()) watcher.fail(error);
     this.deliver();
+  }
+
+  #all(): readonly (KindWatcher | PointerWatcher | NamespaceWatcher)[] {
+    return [...this.#watchers, ...[...this.#namespaceWatchers.values()].flatMap((watchers) => [...watchers])];
   }
 
   /** One loop that is never entered twice: a reader that writes only adds to it. */

@@ -1,11 +1,12 @@
 import { addAbortListener } from 'node:events';
 import type { ClientReadableStream, ServiceError } from '@grpc/grpc-js';
 import { Client, credentials, Metadata } from '@grpc/grpc-js';
+import type { SpanContext } from '../../environment/index.ts';
 import type { Pointer, SteadystateError } from '../../resource/index.ts';
 import { SteadystateError as ErrorClass } from '../../resource/index.ts';
 import { unavailable } from '../../state/index.ts';
 import type { CallName, EncodedMethod, Method } from '../../wire/index.ts';
-import { fromStatus, grpcCodes, statusDetailsKey } from '../../wire/index.ts';
+import { fromStatus, grpcCodes, statusDetailsKey, traceParentKey, traceParentOf } from '../../wire/index.ts';
 
 /** Unary calls that do not block end after this long, milliseconds. */
 export const defaultDeadlineMs = 30_000;
@@ -15,6 +16,7 @@ export interface CallContext {
   readonly call: CallName;
   readonly pointer?: Pointer;
   readonly signal?: AbortSignal | undefined;
+  readonly span?: SpanContext | undefined;
   /** Absent: no deadline, for calls that block. */
   readonly deadlineMs?: number;
 }
@@ -54,7 +56,7 @@ export class Calls {
         method.requestSerialize,
         method.responseDeserialize,
         request,
-        new Metadata(),
+        metadataOf(context.span),
         deadlineMs === undefined ? {} : { deadline: Date.now() + deadlineMs },
         (error, response) => {
           listener?.[Symbol.dispose]();
@@ -68,8 +70,13 @@ export class Calls {
     });
   }
 
-  stream<Request, Response>(method: AnyMethod<Request, Response>, request: Request): ClientReadableStream<Response> {
-    return this.#client.makeServerStreamRequest(method.path, method.requestSerialize, method.responseDeserialize, request, new Metadata());
+  stream<Request, Response>(
+    method: AnyMethod<Request, Response>,
+    request: Request,
+    span: SpanContext | undefined,
+  ): ClientReadableStream<Response> {
+    const { path, requestSerialize, responseDeserialize } = method;
+    return this.#client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request, metadataOf(span));
   }
 
   /** The error of the family that a status stands for. */
@@ -98,4 +105,10 @@ export class Calls {
   close(): void {
     this.#client.close();
   }
+}
+
+function metadataOf(span: SpanContext | undefined): Metadata {
+  const metadata = new Metadata();
+  if (span !== undefined) metadata.set(traceParentKey, traceParentOf(span));
+  return metadata;
 }

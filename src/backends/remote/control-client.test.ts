@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { nodeEnvironment } from '../../environment/index.ts';
-import { defineResource, makeResource } from '../../resource/index.ts';
+import { defineResource, makeResource, SteadystateError } from '../../resource/index.ts';
 import type { ControlProvider, Server } from '../../server/index.ts';
 import { serveState } from '../../server/index.ts';
 import { memoryState } from '../memory/index.ts';
@@ -68,10 +68,31 @@ test('readiness, notes and the graph come as the program tells them', async () =
   expect(JSON.parse(await client.graph())).toEqual({ controllers: ['c'] });
 });
 
+test("a finalizer is released by the program, once: a failure is the caller's", async () => {
+  const asked: unknown[] = [];
+  const client = await controlOf({
+    async releaseFinalizer(request) {
+      asked.push(request);
+      if (request.finalizer === 'none') throw new SteadystateError('NotFound', 'there is no such finalizer');
+      return { record: 'a.123', holder: 'nobody' };
+    },
+  });
+  const pointer = { namespace: 'default', type: things.type, id: 'a' };
+  expect(await client.releaseFinalizer(pointer, { finalizer: 'f', uid: '7', by: 'ann' })).toEqual({ record: 'a.123', holder: 'nobody' });
+  await expect(client.releaseFinalizer(pointer, { finalizer: 'none', uid: '', by: 'ann' })).rejects.toMatchObject({ code: 'NotFound' });
+  expect(asked).toEqual([
+    { ...pointer, finalizer: 'f', uid: '7', by: 'ann' },
+    { ...pointer, finalizer: 'none', uid: '', by: 'ann' },
+  ]);
+});
+
 test('a program that tells nothing answers what is true without', async () => {
   const client = await controlOf();
   expect(await client.readiness({ namespace: 'default', type: things.type, id: 'a' })).toBeUndefined();
   expect(await client.notes({ namespace: 'default', type: things.type, id: 'a' })).toEqual([]);
   expect(JSON.parse(await client.graph())).toEqual({ controllers: [] });
+  await expect(
+    client.releaseFinalizer({ namespace: 'default', type: things.type, id: 'a' }, { finalizer: 'f', uid: '', by: '' }),
+  ).rejects.toMatchObject({ code: 'Unsupported' });
   expect((await client.validate([thing('a', { any: 1 })])).resources[0]?.spec).toEqual({ any: 1 });
 });

@@ -1,5 +1,5 @@
 import type { InvalidIssue, Pointer, Readiness, Resource } from '../../resource/index.ts';
-import type { ControllerNote, InfoResponse, ResourceCodec, WireResource } from '../../wire/index.ts';
+import type { ControllerNote, InfoResponse, ReleaseFinalizerResponse, ResourceCodec, WireResource } from '../../wire/index.ts';
 import { controlService } from '../../wire/index.ts';
 import type { Calls } from './calls.ts';
 import { defaultDeadlineMs } from './calls.ts';
@@ -48,6 +48,20 @@ export class ControlClient {
   async notes(pointer: Pointer): Promise<readonly ControllerNote[]> {
     const { namespace, type, id } = pointer;
     return (await this.#calls.unary(controlService.notes, { namespace, type, id }, context)).note;
+  }
+
+  /** Takes a finalizer away by hand. It is sent once: Ambiguous when the answer was lost. */
+  async releaseFinalizer(
+    pointer: Pointer,
+    request: { readonly finalizer: string; readonly uid: string; readonly by: string },
+  ): Promise<ReleaseFinalizerResponse> {
+    const { namespace, type, id } = pointer;
+    const { finalizer, uid, by } = request;
+    return await this.#calls.unary(
+      controlService.releaseFinalizer,
+      { namespace, type, id, finalizer, uid, by },
+      { call: 'update', pointer: { namespace, type, id }, deadlineMs: defaultDeadlineMs },
+    );
   }
 
   /** JSON of the controllers' graph. */

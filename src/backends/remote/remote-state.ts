@@ -1,9 +1,19 @@
 import type { ServiceError } from '@grpc/grpc-js';
 import type { Environment } from '../../environment/index.ts';
-import type { DefinitionRegistry, Kind, Pointer, Resource, ResourceInput, ResourceQuery, TypedKind } from '../../resource/index.ts';
+import type {
+  DefinitionRegistry,
+  Kind,
+  NamespaceSpec,
+  Pointer,
+  Resource,
+  ResourceInput,
+  ResourceQuery,
+  TypedKind,
+} from '../../resource/index.ts';
 import { checkKind, checkPointer, compileQuery, isUnsupportedError, makeResource, SteadystateError } from '../../resource/index.ts';
 import type {
   AggregatedWatch,
+  CallOptions,
   Capabilities,
   CoreState,
   CreateOptions,
@@ -106,6 +116,7 @@ class RemoteCore implements RemoteState {
         call: 'get',
         pointer: bare(pointer),
         signal: options.signal,
+        span: options.span,
         deadlineMs: defaultDeadlineMs,
       }),
     );
@@ -116,7 +127,7 @@ class RemoteCore implements RemoteState {
     checkKind(kind);
     this.#checkQuery(options);
     const { namespace, type } = kind;
-    const stream = this.#calls.stream(stateService.list, { namespace, type, options: queryToWire(options) });
+    const stream = this.#calls.stream(stateService.list, { namespace, type, options: queryToWire(options) }, options.span);
     const items: Resource<Spec>[] = [];
     let revision: number | undefined;
     stream.on('status', ({ metadata }) => {
@@ -147,6 +158,7 @@ class RemoteCore implements RemoteState {
         call: 'create',
         pointer: bare(resource.metadata),
         signal: options.signal,
+        span: options.span,
         deadlineMs: defaultDeadlineMs,
       }),
     );
@@ -171,6 +183,7 @@ class RemoteCore implements RemoteState {
         call: 'update',
         pointer: bare(resource.metadata),
         signal: options.signal,
+        span: options.span,
         deadlineMs: defaultDeadlineMs,
       }),
     );
@@ -179,7 +192,13 @@ class RemoteCore implements RemoteState {
   async destroy(pointer: Pointer, options: DestroyOptions = {}): Promise<void> {
     this.#refuse(options.signal);
     checkPointer(pointer);
-    const context = { call: 'destroy' as const, pointer: bare(pointer), signal: options.signal, deadlineMs: defaultDeadlineMs };
+    const context = {
+      call: 'destroy' as const,
+      pointer: bare(pointer),
+      signal: options.signal,
+      span: options.span,
+      deadlineMs: defaultDeadlineMs,
+    };
     const owner = options.owner ?? '';
     if (options.uid === undefined) await this.#calls.unary(stateService.destroy, { ...bare(pointer), options: { owner } }, context);
     else if (this.control !== undefined)
@@ -201,6 +220,7 @@ class RemoteCore implements RemoteState {
             call: 'teardown',
             pointer: bare(pointer),
             signal: options.signal,
+            span: options.span,
             deadlineMs: defaultDeadlineMs,
           })
         ).destroyReady;
@@ -217,7 +237,7 @@ class RemoteCore implements RemoteState {
     checkPointer(pointer);
     const { namespace, type, id } = pointer;
     const source = await this.#source(options, false, (wire) =>
-      this.#calls.stream(stateService.watch, { namespace, type, id, options: wire, apiVersion: 1 }),
+      this.#calls.stream(stateService.watch, { namespace, type, id, options: wire, apiVersion: 1 }, options.span),
     );
     return createWatch<Spec>(options.tailEvents === 0 ? withoutFirst(source) : source, {
       environment: this.#environment,
@@ -240,7 +260,17 @@ class RemoteCore implements RemoteState {
     if (this.control === undefined)
       throw new SteadystateError('Unsupported', 'this server cannot watch several kinds in one order; watch each kind');
     const kind = kinds.map(({ namespace, type }) => ({ namespace, type }));
-    const source = await this.#source(options, true, (wire) => this.#calls.stream(controlService.watchKinds, { kind, options: wire }));
+    const source = await this.#source(options, true, (wire) =>
+      this.#calls.stream(controlService.watchKinds, { kind, options: wire }, options.span),
+    );
+    return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
+  }
+
+  async watchNamespaces(type: string, options: CallOptions = {}): Promise<AggregatedWatch<NamespaceSpec>> {
+    this.#refuse(options.signal);
+    if (this.control === undefined)
+      throw new SteadystateError('Unsupported', 'this server cannot tell in which namespaces a type has resources; name the namespaces');
+    const source = await this.#source({}, false, () => this.#calls.stream(controlService.watchNamespaces, { type }, options.span));
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
   }
 
@@ -254,7 +284,9 @@ class RemoteCore implements RemoteState {
     this.#refuse(options.signal);
     checkKind(kind);
     const { namespace, type } = kind;
-    return this.#source(options, true, (wire) => this.#calls.stream(stateService.watch, { namespace, type, options: wire, apiVersion: 1 }));
+    return this.#source(options, true, (wire) =>
+      this.#calls.stream(stateService.watch, { namespace, type, options: wire, apiVersion: 1 }, options.span),
+    );
   }
 
   async #source(

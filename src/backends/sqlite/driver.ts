@@ -19,13 +19,13 @@ export interface Statement {
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
 /** Opens a file with Node's own SQLite where that is stable (24 and up), else with the library that ships its binaries. */
-export function openDatabase(file: string): Database {
+export function openDatabase(file: string, options: { readonly readOnly?: boolean } = {}): Database {
   const load = createRequire(import.meta.url);
   const major = Number(process.versions.node.split('.', 1)[0]);
   const { DatabaseSync } = load(major >= 24 ? 'node:sqlite' : '@photostructure/sqlite') as {
-    readonly DatabaseSync: new (file: string) => Database;
+    readonly DatabaseSync: new (file: string, options: { readonly readOnly?: boolean }) => Database;
   };
-  return new DatabaseSync(file);
+  return new DatabaseSync(file, options);
 }
 
 /** SQLite's primary result code; `undefined` for any other error. */

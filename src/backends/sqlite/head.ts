@@ -1,7 +1,7 @@
 import { seal, unseal } from './checksum.ts';
 
-/** The layout that this program writes. */
-export const formatVersion = 1;
+/** The layout that this program writes. Older ones are brought up to it when they are opened (`migrations.ts`). */
+export const formatVersion = 2;
 
 /**
  * What a file says about itself, in one sealed row that every format keeps. It is written at the open, at the end, and whenever the

@@ -4,6 +4,7 @@ import { openDatabase, resultCode, sqliteBusy, sqliteReadOnly } from './driver.t
 import { damaged, guard, StoreFailure } from './failures.ts';
 import type { Head } from './head.ts';
 import { formatVersion, readHead, writeHead } from './head.ts';
+import { givesPagesBack, makeShrinkable, migrate } from './migrations.ts';
 import { placeColumns, placeOf } from './read-history.ts';
 import { applicationId, tables } from './schema.ts';
 import { isWritable, readSideFile, sizeOf } from './side-file.ts';
@@ -33,7 +34,10 @@ export function openFile(file: string, options: { readonly newStoreId: string; r
         `revision ${mark.revision} was acknowledged, the file ends at ${head.revision}: its write-ahead log (${file}-wal) is missing or damaged`,
       );
     }
-    return { database, head };
+    // Only of a file that may be opened: one that is refused stays as it is.
+    const current = guard(file, () => migrate(database, head, (next) => putHead(database).run('head', writeHead(next))));
+    if (!guard(file, () => givesPagesBack(database))) throw damaged(file, 'its header does not say how its pages are kept');
+    return { database, head: current };
   } catch (error) {
     database.close();
     throw error;
@@ -73,6 +77,7 @@ function prepareTables(database: Database, file: string, newStoreId: string): He
   );
   const marked = Number(database.prepare('PRAGMA application_id').get()?.application_id) === applicationId;
   if (found.size === 0 && !marked) {
+    makeShrinkable(database);
     const head: Head = { format: formatVersion, storeId: newStoreId, revision: 0, floor: 0, count: 0, digest: 0 };
     database.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; ${Object.values(tables).join('; ')}`);
     putHead(database).run('head', writeHead(head));

@@ -1,9 +1,9 @@
 import type { Resource, ResourceQuery } from '../../resource/index.ts';
-import { compareIds, isNotFoundError, namespaceDefinition, parseLabelQuery } from '../../resource/index.ts';
+import { compareIds, isNotFoundError, parseLabelQuery } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
-import { establish } from '../establish.ts';
-import { ExitError, exitCodes, UsageError } from '../exit-codes.ts';
+import { exitCodes, UsageError } from '../exit-codes.ts';
+import { followKind, followNamespaces, allNamespaces as namespacesWith } from '../follow-kind.ts';
 import type { JoinedResource } from '../joined.ts';
 import { companionOf, companionsOf, joinStatus, statusTypeOf } from '../joined.ts';
 import { fileForm, jsonText, parseOutput, structured } from '../output/format.ts';
@@ -55,7 +55,8 @@ export async function getCommand(context: CommandContext, typeName: string, ids:
       const columns = io.isTerminal ? io.columns() : 0;
       if (resources.length > 0 || options.watch === true)
         io.write(table.render(resources.map(shape.cells), { columns, headings: options.headers !== false }));
-      else if (found.missing.length === 0) io.writeError(`no ${type.definition?.displayType ?? type.type} in ${namespaces.join(', ')}\n`);
+      else if (found.missing.length === 0)
+        io.writeError(`no ${type.definition?.displayType ?? type.type} in ${namespaces.join(', ') || 'any namespace'}\n`);
       if (options.watch === true)
         await watchRows(context, session, types, type, namespaces, ids, query, resources, (row) =>
           io.write(table.render([shape.cells(row)], { columns, headings: false })),
@@ -71,16 +72,18 @@ export function pathForm(resource: JoinedResource): unknown {
   return { ...fileForm(resource), ...(resource.status !== undefined && { status: resource.status }) };
 }
 
-export function nameOf({ metadata }: Pick<Resource, 'metadata'>): string {
+export function nameOf({ metadata }: { readonly metadata: Pick<Resource['metadata'], 'type' | 'id'> }): string {
   return `${metadata.type.slice(0, metadata.type.indexOf('.')).toLowerCase()}/${metadata.id}\n`;
 }
 
 /** The namespaces that a command looks into. */
-export async function namespacesOf(context: CommandContext, session: Session, type: KnownType): Promise<readonly string[]> {
+export async function namespacesOf(
+  context: CommandContext,
+  session: Session,
+  type: Pick<KnownType, 'type' | 'defaultNamespace'>,
+): Promise<readonly string[]> {
   const { namespace, allNamespaces } = context.options;
-  if (allNamespaces !== true) return [namespace ?? type.defaultNamespace];
-  const { items } = await session.state.list(namespaceDefinition.kind());
-  return [...new Set([...items.map((item) => item.metadata.id), type.defaultNamespace])].sort();
+  return allNamespaces === true ? namespacesWith(session, type.type) : [namespace ?? type.defaultNamespace];
 }
 
 async function read(
@@ -142,8 +145,6 @@ async function watchRows(
   shown: readonly JoinedResource[],
   print: (row: JoinedResource) => void,
 ): Promise<void> {
-  const { signal } = context.io;
-  const { state } = session;
   const last = new Map<string, string>(shown.map((resource) => [keyOf(resource.metadata), jsonText(pathForm(resource))]));
   const wanted = ({ metadata }: Pick<Resource, 'metadata'>): boolean => ids.length === 0 || ids.includes(metadata.id);
   const tell = (resource: Resource, companion: Resource | undefined): void => {
@@ -154,29 +155,28 @@ async function watchRows(
     print(joined);
   };
   const statusType = statusTypeOf(types, type.type);
-  const follow = async (namespace: string): Promise<void> => {
+  await followNamespaces(context, session, type.type, namespaces, async (namespace) => {
     const resources = new Map<string, Resource>();
     const companions = new Map<string, Resource>();
-    const one = async (kindType: string, into: Map<string, Resource>, own: boolean): Promise<void> => {
-      const watch = await establish(context, () =>
-        state.follow({ namespace, type: kindType }, { bootstrapContents: true, signal, ...(own ? query : {}) }),
-      );
-      for await (const event of watch) {
-        if (event.type === 'errored') throw event.error;
+    // A row needs both halves: nothing is told before both are known.
+    let unknown = statusType === undefined ? 1 : 2;
+    const tellOne = (id: string): void => {
+      const resource = resources.get(id);
+      if (unknown === 0 && resource !== undefined && wanted(resource)) tell(resource, companions.get(id));
+    };
+    const one = (kindType: string, into: Map<string, Resource>, own: boolean): Promise<void> =>
+      followKind(context, session, { namespace, type: kindType }, own ? query : {}, (event) => {
+        if (event.type === 'bootstrapped' && --unknown === 0) for (const id of resources.keys()) tellOne(id);
         if (event.type === 'destroyed') {
           into.delete(event.resource.metadata.id);
           if (own && event.resource.spec !== undefined) last.delete(keyOf(event.resource.metadata));
         }
-        if (event.type !== 'created' && event.type !== 'updated') continue;
+        if (event.type !== 'created' && event.type !== 'updated') return;
         into.set(event.resource.metadata.id, event.resource);
-        const resource = resources.get(event.resource.metadata.id);
-        if (resource !== undefined && wanted(resource)) tell(resource, companions.get(resource.metadata.id));
-      }
-    };
+        tellOne(event.resource.metadata.id);
+      });
     await Promise.all([one(type.type, resources, true), ...(statusType === undefined ? [] : [one(statusType, companions, false)])]);
-  };
-  await Promise.all(namespaces.map(follow));
-  if (!signal.aborted) throw new ExitError(exitCodes.failed, 'the watch ended: the store was closed');
+  });
 }
 
 function keyOf({ namespace, type, id }: Resource['metadata']): string {

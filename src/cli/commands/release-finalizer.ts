@@ -1,41 +1,39 @@
-import { visibleText } from '../../resource/index.ts';
+import { isUnsupportedError, visibleText } from '../../resource/index.ts';
+import { releaseFinalizer } from '../../workload/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
-import { ExitError, exitCodes } from '../exit-codes.ts';
-import { TypesLookup } from '../types-lookup.ts';
-
-/** Annotation that remembers who took a finalizer away by hand. */
-const releasedAnnotation = 'steadystate.dev/released-finalizers';
+import { exitCodes } from '../exit-codes.ts';
+import type { Session } from '../session.ts';
+import type { Target } from '../target.ts';
+import { targetOf } from '../target.ts';
 
 /** `release-finalizer TYPE ID FINALIZER`: for holders that will never come back. What they would have cleaned up stays. */
 export async function releaseFinalizerCommand(context: CommandContext, typeName: string, id: string, finalizer: string): Promise<number> {
-  const { io, environment } = context;
+  const { io } = context;
   return withSession(context, async (session) => {
-    const types = await TypesLookup.read(session.state);
-    const type = types.find(typeName);
-    const pointer = { namespace: context.options.namespace ?? type.defaultNamespace, type: type.type, id };
-    const { metadata } = await session.state.get(pointer);
-    if (!metadata.finalizers.includes(finalizer)) {
-      throw new ExitError(
-        exitCodes.notFound,
-        `${id} has no finalizer ${finalizer}; it has ${metadata.finalizers.length === 0 ? 'none' : metadata.finalizers.join(', ')}`,
-      );
-    }
-    // The record goes into the same write as the removal.
-    await session.state.updateWithConflicts(
-      pointer,
-      (draft) => {
-        draft.finalizers.remove(finalizer);
-        const before = draft.annotations.get(releasedAnnotation);
-        const note = `${finalizer} by ${io.variables.USER ?? 'unknown'} at ${environment.timestamp()}`;
-        draft.annotations.set(releasedAnnotation, before === undefined ? note : `${before}; ${note}`);
-      },
-      { owner: metadata.owner, expectedPhase: 'any' },
-    );
-    environment.log.log('warn', `finalizer ${finalizer} of ${type.type}/${pointer.namespace}/${id} was released by hand`, {
-      user: io.variables.USER ?? 'unknown',
-    });
+    const { pointer } = await targetOf(context, session, typeName, id);
+    const { uid } = (await session.state.get(pointer)).metadata;
+    const { record, holder } = await release(context, session, pointer, { finalizer, uid, by: io.caller });
     io.write(`released ${visibleText(finalizer)} of ${visibleText(id)}; what its holder would have cleaned up stays\n`);
+    io.write(`it was held by ${visibleText(holder)}; on record as event ${visibleText(record)}\n`);
     return exitCodes.ok;
   });
+}
+
+/** By the server, which knows what runs; by this process where there is none, or it is not one of ours. Never both. */
+async function release(
+  { environment }: CommandContext,
+  session: Session,
+  pointer: Target['pointer'],
+  request: { readonly finalizer: string; readonly uid: string; readonly by: string },
+): Promise<{ readonly record: string; readonly holder: string }> {
+  try {
+    if (session.control !== undefined) return await session.control.releaseFinalizer(pointer, request);
+  } catch (error) {
+    // Unsupported is told before anything is done.
+    if (!isUnsupportedError(error)) throw error;
+  }
+  const holder = 'nobody known to this command';
+  const { record } = await releaseFinalizer(session.state, environment, pointer, { ...request, holder });
+  return { record: record.metadata.id, holder };
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SteadystateError } from '../../resource/index.ts';
-import { openStore, parseStoreUrl, storeUrlText } from '../../stores/index.ts';
+import { parseStoreUrl, storeUrlText } from '../../stores/index.ts';
 import type { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { openPatiently } from '../open-patiently.ts';
@@ -19,7 +19,7 @@ export async function serveCommand(context: CommandContext, modules: readonly st
   const loaded: ServeModule[] = [];
   for (const name of modules) loaded.push(await loadModule(name, io.directory));
   const url = parseStoreUrl(context.options.store ?? `sqlite:${defaultFile(io.storeDirectory)}`, io.directory);
-  await using store = await openPatiently(context, () => openStore(url, { environment, directory: io.directory }));
+  await using store = await openPatiently(context, url);
   const listen = options.listen.length > 0 ? options.listen : [`unix:${defaultSocket(io.storeDirectory)}`];
   const operator = await startOperator({ environment, store, listen, directory: io.directory, modules: loaded, host: false });
   io.write(`serving ${storeUrlText(store.url)} at ${operator.server.addresses.join(', ')}\n`);

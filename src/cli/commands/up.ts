@@ -4,7 +4,7 @@ import type { StackExtra } from '../../host/index.ts';
 import { stackDefinition, stackStatusDefinition } from '../../host/index.ts';
 import { isUnavailableError } from '../../resource/index.ts';
 import type { State } from '../../state/index.ts';
-import { openStore, parseStoreUrl } from '../../stores/index.ts';
+import { parseStoreUrl } from '../../stores/index.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, timeoutMs } from '../context.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
@@ -40,7 +40,7 @@ export async function upCommand(context: CommandContext, files: readonly string[
     return await showUntilReady(context, session, paths, session.state);
   }
   const url = parseStoreUrl(context.options.store ?? `sqlite:${defaultFile(io.storeDirectory)}`, io.directory);
-  await using store = await openPatiently(context, () => openStore(url, { environment, directory: io.directory }));
+  await using store = await openPatiently(context, url);
   const listen = `unix:${defaultSocket(io.storeDirectory)}`;
   const operator = await startOperator({ environment, store, listen: [listen], directory: io.directory, modules: [], host: true });
   const stop = new AbortController();

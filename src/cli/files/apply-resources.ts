@@ -1,10 +1,13 @@
 import { baseDirectoryAnnotation, stackDefinition } from '../../host/index.ts';
-import type { Resource } from '../../resource/index.ts';
+import type { Pointer, Resource } from '../../resource/index.ts';
 import {
   findError,
+  isAlreadyExistsError,
+  isForbiddenError,
   isNotFoundError,
   isVersionConflictError,
   makeResource,
+  namespaceDefinition,
   pointerText,
   SteadystateError,
   sameValue,
@@ -141,7 +144,11 @@ export async function applyAll(
   tellError: (text: string) => void,
 ): Promise<{ readonly exitCode: number; readonly applied: readonly Applied[] }> {
   const valid = await validateBundle(session, files);
-  await planApply(session.state, valid);
+  const planned = await planApply(session.state, valid);
+  await registerNamespaces(
+    session.state,
+    new Set(planned.filter(({ next }) => next !== undefined).map(({ file }) => file.resource.metadata.namespace)),
+  );
   let exitCode: number = exitCodes.ok;
   const applied: Applied[] = [];
   for (const file of valid) {
@@ -157,7 +164,20 @@ export async function applyAll(
   return { exitCode, applied };
 }
 
-async function find(state: State, pointer: Resource['metadata']): Promise<Resource | undefined> {
+/** A namespace that something is put into becomes one that `namespaces` and `-A` know. */
+async function registerNamespaces(state: State, names: ReadonlySet<string>): Promise<void> {
+  for (const name of names) {
+    try {
+      if ((await find(state, namespaceDefinition.pointer(name))) === undefined)
+        await state.create(namespaceDefinition.create({ id: name, spec: { description: '' } }));
+    } catch (error) {
+      // Somebody else did it just now; or it is not ours to do, which does not stop what is.
+      if (!isAlreadyExistsError(error) && !isForbiddenError(error)) throw error;
+    }
+  }
+}
+
+async function find(state: State, pointer: Pointer): Promise<Resource | undefined> {
   try {
     return await state.get(pointer);
   } catch (error) {

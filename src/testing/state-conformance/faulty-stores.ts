@@ -22,6 +22,7 @@ export function over(core: CoreState, changed: Partial<CoreState>): CoreState {
     watchKind: (kind, call) => core.watchKind(kind, call),
     watchKindAggregated: (kind, call) => core.watchKindAggregated(kind, call),
     watchKinds: (kinds, call) => core.watchKinds(kinds, call),
+    ...(core.watchNamespaces && { watchNamespaces: core.watchNamespaces.bind(core) }),
     ...changed,
   };
 }

@@ -3,6 +3,7 @@ import { bookmarkCases } from './bookmarks.ts';
 import { claimCases } from './claims.ts';
 import { editCases } from './helpers.ts';
 import { lagCases } from './lag.ts';
+import { namespaceCases } from './namespaces.ts';
 import type { GeneratedCase } from './properties.ts';
 import { generatedCases } from './properties.ts';
 import { raceCases } from './races.ts';
@@ -23,6 +24,7 @@ const allCases: readonly Case[] = [
   ...writeCases,
   ...watchPointerCases,
   ...watchKindCases,
+  ...namespaceCases,
   ...streamCases,
   ...bookmarkCases,
   ...claimCases,

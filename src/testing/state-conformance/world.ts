@@ -4,6 +4,7 @@ import type { Kind, Pointer, Resource, ResourceInput } from '../../resource/inde
 import { errorCode, findError } from '../../resource/index.ts';
 import type {
   Bookmark,
+  CallOptions,
   Capabilities,
   CoreState,
   CreateOptions,
@@ -95,6 +96,11 @@ export class World {
 
   async watchKinds(kinds: readonly Kind[], options?: WatchKindOptions): Promise<Reader<readonly StateEvent[]>> {
     return this.#reader(new Reader(await this.core.watchKinds(kinds, options), this.environment, this.limitMs));
+  }
+
+  async watchNamespaces(type: string, options?: CallOptions): Promise<Reader<readonly StateEvent[]>> {
+    assert.ok(this.core.watchNamespaces !== undefined);
+    return this.#reader(new Reader(await this.core.watchNamespaces(type, options), this.environment, this.limitMs));
   }
 
   /** A bookmark of now. */

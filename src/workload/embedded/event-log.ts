@@ -8,9 +8,9 @@ import type { ChildRef, WorkloadEvent } from '../port.ts';
 /** What happened to a workload, kept as a resource; the same again raises the count. */
 export interface EventSpec {
   readonly type: WorkloadEvent['type'];
-  readonly reason: WorkloadEvent['reason'];
+  readonly reason: WorkloadEvent['reason'] | 'FinalizerReleasing' | 'FinalizerReleased' | 'FinalizerReleaseFailed';
   readonly note: string;
-  /** The workload. */
+  /** The workload, or the resource whose finalizer was released. */
   readonly regarding: { readonly type: string; readonly namespace: string; readonly id: string };
   /** The child. */
   readonly related?: { readonly type: string; readonly namespace: string; readonly id: string };
@@ -19,6 +19,25 @@ export interface EventSpec {
   readonly firstSeen: string;
   /** RFC 3339. */
   readonly lastSeen: string;
+  /** The whole record of a finalizer that was taken away by hand. */
+  readonly release?: FinalizerRelease;
+}
+
+/** Who took which finalizer away, and from what. */
+export interface FinalizerRelease {
+  readonly finalizer: string;
+  /** As the caller told it. */
+  readonly by: string;
+  /** What was known of the one that had set it. */
+  readonly holder: string;
+  /** The incarnation, its version, phase, owner and all finalizers before. */
+  readonly uid: string;
+  readonly version: string;
+  readonly phase: string;
+  readonly owner: string;
+  readonly finalizers: readonly string[];
+  /** `begun` for good: whoever did it did not live to say more. `unknown`: the answer to the write was lost. */
+  readonly outcome: 'begun' | 'released' | 'failed' | 'unknown';
 }
 
 const anyEvent: StandardSchemaV1<EventSpec, EventSpec> = {
@@ -63,7 +82,7 @@ export class EventLog {
   }
 
   add(event: WorkloadEvent): void {
-    const id = eventId(event);
+    const id = seriesId(event);
     const key = `${event.regarding.namespace}\u0000${id}`;
     const before = this.#waiting.get(key);
     if (before !== undefined) before.count++;
@@ -88,7 +107,7 @@ export class EventLog {
   async #write(context: ControllerContext, { event, count, at }: Waiting): Promise<void> {
     const { namespace } = event.regarding;
     const kept = this.#kept.get(namespace) ?? (await this.#load(context, namespace));
-    const id = eventId(event);
+    const id = seriesId(event);
     const pointer = eventDefinition.pointer(id, namespace);
     const again = kept.delete(id) && (await raise(context, pointer, count, at));
     if (!again) await this.#create(context, event, id, count, at);
@@ -166,7 +185,13 @@ function byLastSeen(left: Resource<EventSpec>, right: Resource<EventSpec>): numb
 }
 
 /** Equal events are one series. */
-function eventId({ regarding, related, type, reason, note }: WorkloadEvent): string {
-  const text = digest([regarding, related ?? null, type, reason, note]);
-  return `${regarding.name.slice(0, 200)}.${text.slice(text.indexOf(':') + 1, text.indexOf(':') + 17)}`;
+function seriesId({ regarding, related, type, reason, note }: WorkloadEvent): string {
+  return eventId(regarding.name, digest([regarding, related ?? null, type, reason, note]));
+}
+
+/** An id that a person recognises by the name of what it is about, as far as there is room; the digest tells events apart. */
+export function eventId(name: string, digested: string): string {
+  const start = digested.indexOf(':') + 1;
+  // By whole characters: half of one is no text.
+  return `${[...name].slice(0, 200).join('')}.${digested.slice(start, start + 16)}`;
 }

@@ -1,0 +1,1 @@
+export { openTelemetryTracer } from './open-telemetry-tracer.ts';

@@ -1,0 +1,2 @@
+export type { PrometheusMetricsOptions } from './prometheus-metrics.ts';
+export { prometheusMetrics } from './prometheus-metrics.ts';
