@@ -4,7 +4,7 @@ import { exitCodes, UsageError } from '../exit-codes.ts';
 import { applyAll } from '../files/apply-resources.ts';
 import { loadResourceFiles } from '../files/load-files.ts';
 import { TypesLookup } from '../types-lookup.ts';
-import { nameOf } from './get.ts';
+import { shownName } from './get.ts';
 import { waitForReady } from './wait-ready.ts';
 
 export interface ApplyOptions {
@@ -24,7 +24,7 @@ export async function applyCommand(context: CommandContext, options: ApplyOption
       const { exitCode, applied } = await applyAll(
         session,
         files,
-        ({ resource, verb }) => io.write(`${nameOf(resource).trimEnd()} ${verb}\n`),
+        ({ resource, verb }) => io.write(`${shownName(resource.metadata)} ${verb}\n`),
         (text) => io.writeError(`${text}\n`),
       );
       if (options.wait !== true || exitCode !== exitCodes.ok) return exitCode;

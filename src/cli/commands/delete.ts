@@ -1,17 +1,30 @@
+import { listLeftovers, stackDefinition, stackDirectory } from '../../host/index.ts';
 import type { Pointer, Resource } from '../../resource/index.ts';
 import { isConflictError, isNotFoundError, pointerText, SteadystateError, visibleText } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
-import { withSession } from '../context.ts';
+import { timeoutMs, withSession } from '../context.ts';
 import { exitCodeOf, exitCodes, UsageError } from '../exit-codes.ts';
 import { loadResourceFiles } from '../files/load-files.ts';
 import type { Session } from '../session.ts';
 import { TypesLookup } from '../types-lookup.ts';
-import { nameOf } from './get.ts';
+import { shownName } from './get.ts';
 import { waitDestroyed } from './wait.ts';
 
 export interface DeleteOptions {
   readonly filename: readonly string[];
   readonly wait?: boolean;
+}
+
+/** How long `--wait` waits for all together, milliseconds. */
+const defaultWaitMs = 30_000;
+/** Most paths that are told of what a stack leaves behind. */
+const shownLeftovers = 50;
+
+/** What was torn down and is not gone yet. */
+interface Going {
+  readonly pointer: Pointer;
+  /** Of a stack, where services may have left something. */
+  readonly directory: string | undefined;
 }
 
 /** `delete TYPE ID…` or `delete -f FILE…` */
@@ -36,32 +49,61 @@ export async function deleteCommand(
       pointers = ids.map((id) => ({ namespace: context.options.namespace ?? type.defaultNamespace, type: type.type, id }));
     }
     let exitCode: number = exitCodes.ok;
-    const going: Pointer[] = [];
+    const going: Going[] = [];
     for (const pointer of pointers) {
       try {
+        // Its operator forgets the directory with the stack.
+        const directory =
+          options.wait === true && pointer.type === stackDefinition.type ? await stackDirectory(session.state, pointer) : undefined;
         const gone = await teardown(session, pointer);
-        io.write(`${nameOf({ metadata: pointer } as Resource).trimEnd()} ${gone ? 'deleted' : 'is being deleted'}\n`);
-        if (!gone) going.push(pointer);
+        io.write(`${shownName(pointer)} ${gone ? 'deleted' : 'is being deleted'}\n`);
+        if (!gone) going.push({ pointer, directory });
+        else if (directory !== undefined) io.write(await leftoversText(context, directory));
       } catch (error) {
         io.writeError(`${(error as Error).message}\n`);
         exitCode = Math.max(exitCode, exitCodeOf(error));
       }
     }
-    if (options.wait === true) {
-      for (const pointer of going) {
-        let told = '';
-        await waitDestroyed(context, session, pointer, ({ metadata }) => {
-          const text =
-            metadata.finalizers.length > 0 ? `waiting for ${metadata.finalizers.map(visibleText).join(', ')}` : 'waiting for its end';
-          if (text !== told) io.writeError(`${pointer.id}: ${text}\n`);
-          told = text;
-          if (metadata.finalizers.length === 0) void destroyFree(session, metadata).catch(() => {});
-        });
-        io.write(`${nameOf({ metadata: pointer } as Resource).trimEnd()} deleted\n`);
-      }
-    }
+    if (options.wait === true) exitCode = Math.max(exitCode, await waitForAll(context, session, going));
     return exitCode;
   });
+}
+
+/** Waits for all, within one time; what is left in the directories of stacks is told. Answers the worst exit code. */
+async function waitForAll(context: CommandContext, session: Session, going: readonly Going[]): Promise<number> {
+  const { io, environment } = context;
+  const end = environment.elapsed() + (timeoutMs(context, defaultWaitMs) ?? defaultWaitMs);
+  let exitCode: number = exitCodes.ok;
+  for (const { pointer, directory } of going) {
+    let told = '';
+    const tell = ({ metadata }: Resource): void => {
+      const text =
+        metadata.finalizers.length > 0 ? `waiting for ${metadata.finalizers.map(visibleText).join(', ')}` : 'waiting for its end';
+      if (text !== told) io.writeError(`${visibleText(pointer.id)}: ${text}\n`);
+      told = text;
+      // Somebody else may be quicker, and a finalizer may come: the wait goes on in any case.
+      if (metadata.finalizers.length === 0) void destroyFree(session, metadata).catch(() => {});
+    };
+    try {
+      await waitDestroyed(context, session, pointer, Math.max(0, end - environment.elapsed()), tell);
+      io.write(`${shownName(pointer)} deleted\n`);
+      if (directory !== undefined) io.write(await leftoversText(context, directory));
+    } catch (error) {
+      if (io.signal.aborted) throw error;
+      io.writeError(`${(error as Error).message}\n`);
+      exitCode = Math.max(exitCode, exitCodeOf(error));
+    }
+  }
+  return exitCode;
+}
+
+/** What services wrote stays; a person should know where. */
+async function leftoversText({ environment }: CommandContext, directory: string): Promise<string> {
+  const left = await listLeftovers(environment.files, directory);
+  if (left.length === 0) return '';
+  const shown = left.slice(0, shownLeftovers).map((path) => `  ${visibleText(path)}\n`);
+  const more = left.length > shownLeftovers ? `  … and ${left.length - shownLeftovers} more\n` : '';
+  return `left in ${visibleText(directory)}, since it was not declared:\n${shown.join('')}${more}`;
 }
 
 /** Marks it, and removes it if nothing holds it. Answers whether it is gone. */

@@ -1,5 +1,4 @@
 import type { Resource } from '../../resource/index.ts';
-import { visibleText } from '../../resource/index.ts';
 import { stringifyYaml, visibleSpec } from '../../wire/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
@@ -9,7 +8,7 @@ import { loadResourceFiles } from '../files/load-files.ts';
 import { diffText } from '../output/line-diff.ts';
 import { masked } from '../output/mask.ts';
 import { TypesLookup } from '../types-lookup.ts';
-import { nameOf } from './get.ts';
+import { shownName } from './get.ts';
 
 /** `diff -f FILE…`: what apply would change; 6 when there is something. */
 export async function diffCommand(context: CommandContext, options: { readonly filename: readonly string[] }): Promise<number> {
@@ -27,7 +26,7 @@ export async function diffCommand(context: CommandContext, options: { readonly f
       // Apply would only note for itself what it had set.
       if (difference === '') continue;
       differs = true;
-      io.write(`${visibleText(nameOf(next).trimEnd())} (${current === undefined ? 'new' : 'changed'})\n${difference}`);
+      io.write(`${shownName(next.metadata)} (${current === undefined ? 'new' : 'changed'})\n${difference}`);
     }
     return differs ? exitCodes.differences : exitCodes.ok;
   });

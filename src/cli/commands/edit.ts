@@ -22,7 +22,7 @@ import { fileForm } from '../output/format.ts';
 import type { Session } from '../session.ts';
 import type { Target } from '../target.ts';
 import { refuseOwned, targetOf } from '../target.ts';
-import { nameOf } from './get.ts';
+import { shownName } from './get.ts';
 
 /** `edit TYPE ID`: opens it in $VISUAL or $EDITOR, and writes what was saved. Text that could not be written is kept. */
 export async function editCommand(context: CommandContext, typeName: string, id: string): Promise<number> {
@@ -41,7 +41,7 @@ export async function editCommand(context: CommandContext, typeName: string, id:
       if (exitCode !== 0) throw new ExitError(exitCodes.failed, `the editor ended with ${exitCode}; nothing was written`);
       const after = saved === text ? undefined : await write(context, session, target, before, file);
       await environment.files.remove(file);
-      io.write(`${nameOf(after ?? before).trimEnd()} ${after === undefined ? 'unchanged' : 'edited'}\n`);
+      io.write(`${shownName((after ?? before).metadata)} ${after === undefined ? 'unchanged' : 'edited'}\n`);
       return exitCodes.ok;
     } catch (error) {
       if (saved === text) {

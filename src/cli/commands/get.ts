@@ -1,5 +1,5 @@
 import type { Resource, ResourceQuery } from '../../resource/index.ts';
-import { compareIds, isNotFoundError, parseLabelQuery } from '../../resource/index.ts';
+import { compareIds, isNotFoundError, parseLabelQuery, visibleText } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
@@ -73,7 +73,12 @@ export function pathForm(resource: JoinedResource): unknown {
 }
 
 export function nameOf({ metadata }: { readonly metadata: Pick<Resource['metadata'], 'type' | 'id'> }): string {
-  return `${metadata.type.slice(0, metadata.type.indexOf('.')).toLowerCase()}/${metadata.id}\n`;
+  return `${(metadata.type.split('.')[0] as string).toLowerCase()}/${metadata.id}\n`;
+}
+
+/** The name of a resource in a sentence. */
+export function shownName(metadata: Pick<Resource['metadata'], 'type' | 'id'>): string {
+  return visibleText(nameOf({ metadata }).trimEnd());
 }
 
 /** The namespaces that a command looks into. */

@@ -3,7 +3,7 @@ import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
 import { TypesLookup } from '../types-lookup.ts';
-import { nameOf } from './get.ts';
+import { shownName } from './get.ts';
 
 /** `label TYPE ID key=value… key-…`, and the same for annotations. */
 export async function setPairsCommand(
@@ -37,7 +37,7 @@ export async function setPairsCommand(
       { owner, expectedPhase: 'any' },
     );
     context.io.write(
-      `${nameOf(after).trimEnd()} ${sameValue(before.metadata[what], after.metadata[what]) ? 'unchanged' : what === 'labels' ? 'labelled' : 'annotated'}\n`,
+      `${shownName(after.metadata)} ${sameValue(before.metadata[what], after.metadata[what]) ? 'unchanged' : what === 'labels' ? 'labelled' : 'annotated'}\n`,
     );
     return exitCodes.ok;
   });

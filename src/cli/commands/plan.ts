@@ -19,7 +19,7 @@ import { diffText } from '../output/line-diff.ts';
 import { connect, NoStoreError } from '../session.ts';
 import { TypesLookup } from '../types-lookup.ts';
 import { declared, declaredForm } from './diff.ts';
-import { nameOf } from './get.ts';
+import { shownName } from './get.ts';
 import { loadModule } from './serve.ts';
 
 export interface PlanOptions {
@@ -105,7 +105,7 @@ const words = { create: 'would be created', update: 'would be changed', keep: 's
 
 function textOf({ current, resource, action, workload }: PlannedResource, sensitive: (type: string) => boolean): string {
   const masked = sensitive(resource.metadata.type);
-  const lines = [`${visibleText(nameOf(resource).trimEnd())} ${words[action]}`];
+  const lines = [`${shownName(resource.metadata)} ${words[action]}`];
   if (action === 'update' && current !== undefined)
     lines.push(...indented(diffText(declared(current, masked), declared(resource, masked))));
   if (workload === undefined) return `${lines.join('\n')}\n`;

@@ -18,7 +18,7 @@ import { startOperator } from '../operator.ts';
 import type { Session } from '../session.ts';
 import { connect, defaultFile, defaultSocket, storeFolder } from '../session.ts';
 import { TypesLookup } from '../types-lookup.ts';
-import { nameOf } from './get.ts';
+import { shownName } from './get.ts';
 
 export interface UpOptions {
   /** `ready`: end with 0 once everything is. */
@@ -102,7 +102,7 @@ async function showUntilReady(
   const { exitCode, applied } = await applyAll(
     session,
     files,
-    ({ resource, verb }) => io.write(`${nameOf(resource).trimEnd()} ${verb}\n`),
+    ({ resource, verb }) => io.write(`${shownName(resource.metadata)} ${verb}\n`),
     (text) => io.writeError(`${text}\n`),
   );
   if (exitCode !== exitCodes.ok) return exitCode;

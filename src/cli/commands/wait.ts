@@ -19,7 +19,7 @@ export async function waitCommand(context: CommandContext, typeName: string, id:
     const type = types.find(typeName);
     const pointer = { namespace: context.options.namespace ?? type.defaultNamespace, type: type.type, id };
     const look = lookFor(goal, session, types, pointer);
-    if (goal === 'destroyed') await waitDestroyed(context, session, pointer);
+    if (goal === 'destroyed') await waitDestroyed(context, session, pointer, timeoutMs(context, 30_000));
     else await waitOn(context, session, pointer, look, timeoutMs(context, 30_000));
     context.io.write(`${id}: ${goal}\n`);
     return exitCodes.ok;
@@ -89,9 +89,10 @@ export async function waitDestroyed(
   context: CommandContext,
   session: Session,
   pointer: Pointer,
+  limitMs: number | undefined,
   told?: (resource: Resource) => void,
 ): Promise<void> {
-  using limit = deadline(context, timeoutMs(context, 30_000));
+  using limit = deadline(context, limitMs);
   const watch = await session.state.watch(pointer, { signal: limit.signal });
   let last: Resource | undefined;
   let uid: string | undefined;
