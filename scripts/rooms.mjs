@@ -42,7 +42,8 @@ export const rooms = {
   workload: { knows: ['environment', 'resource', 'queue'] },
   'workload/embedded': { partOf: 'workload', knows: ['runtime'] },
   stores: { knows: ['backends/memory', 'backends/sqlite', 'backends/remote'] },
-  server: { knows: ['runtime', 'wire'], packages: ['@grpc/grpc-js', '@bufbuild/protobuf'] },
+  // Its transport is Node's own.
+  server: { knows: ['runtime', 'wire'], modules: ['node:http2'] },
   '.': { knows: ['runtime'] },
   host: { knows: ['.', 'workload'], packages: ['re2js', 'zod'] },
   cli: {

@@ -259,7 +259,7 @@ describe('calls', () => {
   });
 
   test('what cannot travel is refused at the write', async () => {
-    const client = clientOf(await serve({ maximumRequestBytes: 8 * 1024 * 1024 }));
+    const client = clientOf(await serve({ limits: { requestBytes: 8 * 1024 * 1024 } }));
     const resource = { ...wire('a'), spec: { protoSpec: new Uint8Array(3_950_000), yamlSpec: '' } };
     expect(await call(client, stateService.create, { resource, options: { owner: '' } })).toMatchObject({
       code: grpcCodes.invalidArgument,
@@ -421,7 +421,7 @@ describe('the end', () => {
 
 describe('attacks', () => {
   test('a request over the limit, also a compressed one by its size inflated, is RESOURCE_EXHAUSTED', async () => {
-    const client = clientOf(await serve({ maximumRequestBytes: 100_000 }));
+    const client = clientOf(await serve({ limits: { requestBytes: 100_000 } }));
     const resource = wire('a', { text: 'x'.repeat(200_000) });
     expect(await call(client, stateService.create, { resource, options: { owner: '' } })).toMatchObject({
       code: grpcCodes.resourceExhausted,

@@ -1,24 +1,15 @@
 import type { Pointer, Readiness, Resource, ResourceInput, SteadystateError } from '../resource/index.ts';
+
 import { findError, namespaceDefinition } from '../resource/index.ts';
 import type { State } from '../state/index.ts';
 import { unsupported } from '../state/index.ts';
-import type {
-  ControllerNote,
-  DestroyIncarnationRequest,
-  GetRequest,
-  InfoResponse,
-  NotesResponse,
-  ReadinessResponse,
-  ReleaseFinalizerRequest,
-  ReleaseFinalizerResponse,
-  ValidateRequest,
-  ValidateResponse,
-  WatchKindsRequest,
-  WatchNamespacesRequest,
-  WireProblem,
-} from '../wire/index.ts';
-import type { HandlerContext } from './handlers.ts';
-import { kindOptions, relay, streaming, unary } from './handlers.ts';
+import type { ControllerNote, ReleaseFinalizerRequest, ReleaseFinalizerResponse, WireProblem } from '../wire/index.ts';
+import { controlService } from '../wire/index.ts';
+import type { HandlerContext } from './context.ts';
+import { endOf, streaming, unary } from './context.ts';
+import type { ServerMethod } from './grpc/methods.ts';
+import { relay } from './relay.ts';
+import { kindOptions } from './state-methods.ts';
 
 /** What the program behind the server tells of itself; each is optional, and absent ones answer what is true without. */
 export interface ControlProvider {
@@ -40,10 +31,11 @@ export interface ControlProvider {
   releaseFinalizer?(request: ReleaseFinalizerRequest, state: State): Promise<ReleaseFinalizerResponse>;
 }
 
-export function controlHandlers(context: HandlerContext, provider: ControlProvider) {
+/** Our own service beside it. */
+export function controlMethods(context: HandlerContext, provider: ControlProvider): readonly ServerMethod[] {
   const { state, codec } = context;
-  return {
-    info: unary<object, InfoResponse>(context, 'control', async () => ({
+  return [
+    unary(context, controlService.info, 'control', async () => ({
       version: provider.version,
       pid: provider.pid,
       storeId: provider.storeId ?? '',
@@ -53,7 +45,7 @@ export function controlHandlers(context: HandlerContext, provider: ControlProvid
         .filter(([, has]) => has)
         .map(([name]) => name),
     })),
-    validate: unary<ValidateRequest, ValidateResponse>(context, 'control', async ({ resource }) => {
+    unary(context, controlService.validate, 'control', async ({ resource }) => {
       const problem: WireProblem[] = [];
       const valid: Resource[] = [];
       resource.forEach((wire, index) => {
@@ -66,39 +58,36 @@ export function controlHandlers(context: HandlerContext, provider: ControlProvid
       });
       return { problem, resource: problem.length > 0 ? [] : valid.map((item) => codec.toWire(item)) };
     }),
-    readiness: unary<GetRequest, ReadinessResponse>(context, 'control', async ({ namespace, type, id }) => {
+    unary(context, controlService.readiness, 'control', async ({ namespace, type, id }) => {
       const found = await provider.readiness?.({ namespace, type, id });
       if (found === undefined) return { status: '', reason: '', message: '', version: '', known: '' };
       const { status, reason, message } = found.readiness;
       return { status, reason, message, version: found.version, known: 'yes' };
     }),
-    notes: unary<GetRequest, NotesResponse>(context, 'control', async ({ namespace, type, id }) => ({
+    unary(context, controlService.notes, 'control', async ({ namespace, type, id }) => ({
       note: provider.notes?.({ namespace, type, id }) ?? [],
     })),
-    graph: unary<object, { readonly json: string }>(context, 'control', async () => ({ json: provider.graph?.() ?? '{"controllers":[]}' })),
-    destroyIncarnation: unary<DestroyIncarnationRequest, object>(
-      context,
-      'destroy',
-      async ({ namespace, type, id, owner, uid }, _signal, part) => {
-        await state.destroy({ namespace, type, id }, { owner, ...(uid !== '' && { uid }), ...part });
-        return {};
-      },
-    ),
-    releaseFinalizer: unary<ReleaseFinalizerRequest, ReleaseFinalizerResponse>(context, 'update', async (request) => {
+    unary(context, controlService.graph, 'control', async () => ({ json: provider.graph?.() ?? '{"controllers":[]}' })),
+    unary(context, controlService.destroyIncarnation, 'destroy', async ({ namespace, type, id, owner, uid }, _call, part) => {
+      await state.destroy({ namespace, type, id }, { owner, ...(uid !== '' && { uid }), ...part });
+      return {};
+    }),
+    unary(context, controlService.releaseFinalizer, 'update', async (request) => {
       if (provider.releaseFinalizer === undefined) throw unsupported('the program behind this server does not release finalizers');
       return provider.releaseFinalizer(request, state);
     }),
-    watchKinds: streaming<WatchKindsRequest>(context, 'watch', async (call, signal, part) => {
-      const { kind, options } = call.request;
-      const watch = await state.watchKinds(kind, { ...kindOptions(options), signal, ...part });
-      return relay(context, call, watch, kind[0] ?? { namespace: '', type: '' }, { aggregated: true, apiVersion: 1, noops: true });
+    streaming(context, controlService.watchKinds, 'watch', true, async ({ kind, options }, call, part) => {
+      using end = endOf(call, context);
+      const watch = await state.watchKinds(kind, { ...kindOptions(options), signal: end.signal, ...part });
+      return await relay(context, call, watch, kind[0] ?? { namespace: '', type: '' }, { aggregated: true, apiVersion: 1, noops: true });
     }),
-    watchNamespaces: streaming<WatchNamespacesRequest>(context, 'watch', async (call, signal, part) => {
+    streaming(context, controlService.watchNamespaces, 'watch', true, async ({ type }, call, part) => {
       if (state.watchNamespaces === undefined) throw unsupported('the store behind this server cannot tell in which namespaces a type is');
-      const watch = await state.watchNamespaces(call.request.type, { signal, ...part });
-      return relay(context, call, watch, namespaceDefinition.kind(), { aggregated: true, apiVersion: 1, noops: false });
+      using end = endOf(call, context);
+      const watch = await state.watchNamespaces(type, { signal: end.signal, ...part });
+      return await relay(context, call, watch, namespaceDefinition.kind(), { aggregated: true, apiVersion: 1, noops: false });
     }),
-  };
+  ];
 }
 
 function problemsOf(index: number, error: unknown): readonly WireProblem[] {

@@ -1,0 +1,131 @@
+import type { Resource, ResourcePhase } from '../resource/index.ts';
+import { Bytes, invalid } from '../resource/index.ts';
+import type { State, WatchKindOptions } from '../state/index.ts';
+import { unsupported } from '../state/index.ts';
+import type { ResourceCodec, WireResource, WireWatchOptions } from '../wire/index.ts';
+import { queryFromWire, revisionKey, stateService } from '../wire/index.ts';
+import type { HandlerContext } from './context.ts';
+import { endOf, streaming, unary, unaryFramed } from './context.ts';
+import { itemsFrame } from './frame-cache.ts';
+import type { ServerMethod } from './grpc/methods.ts';
+import type { Trailers } from './grpc/server-call.ts';
+import { relay } from './relay.ts';
+
+/** Largest resource that can be sent, bytes: Go clients refuse messages of more than 4 MiB. */
+const largestMessage = 3_900_000;
+/** Resources of a list that are sent before other calls get their turn. */
+const itemsPerBreath = 256;
+
+/** The service that COSI clients speak. */
+export function stateMethods(context: HandlerContext): readonly ServerMethod[] {
+  const { state, codec } = context;
+  const answer = (resource: Resource): Buffer => itemsFrame([codec.encode(resource)]);
+  const written = (resource: Resource): { readonly framed: Buffer; readonly trailers: Trailers } => ({
+    framed: answer(resource),
+    trailers: state.capabilities.globalRevision ? { [revisionKey]: resource.metadata.version } : {},
+  });
+  return [
+    unaryFramed(context, stateService.get, 'get', async (request, _call, part) => ({
+      framed: answer(await state.get(pointerOf(request), part)),
+    })),
+    unaryFramed(context, stateService.create, 'create', async ({ resource, options }, _call, part) =>
+      written(await state.create(incoming(codec, resource), { owner: options.owner, ...part })),
+    ),
+    unaryFramed(context, stateService.update, 'update', async ({ newResource, options }, _call, part) => {
+      const expectedPhase = options.expectedPhase === undefined ? 'any' : phaseOf(options.expectedPhase);
+      const resource = incoming(codec, newResource);
+      if (newResource?.spec?.protoSpec.length === 0) await refuseLostForm(state, codec, resource);
+      return written(await state.update(resource, { owner: options.owner, expectedPhase, ...part }));
+    }),
+    unary(context, stateService.destroy, 'destroy', async (request, _call, part) => {
+      await state.destroy(pointerOf(request), { owner: request.options.owner, ...part });
+      return {};
+    }),
+    unary(context, stateService.teardown, 'teardown', async (request, _call, part) => ({
+      destroyReady: await state.teardown(pointerOf(request), { owner: request.options.owner, ...part }),
+    })),
+    unary(context, stateService.teardownAndDestroy, 'teardownAndDestroy', async (request, call, part) => {
+      await state.teardownAndDestroy(pointerOf(request), { owner: request.options.owner, signal: call.signal, ...part });
+      return {};
+    }),
+    streaming(context, stateService.list, 'list', false, async ({ namespace, type, options }, call, part) => {
+      const { items, revision } = await state.list({ namespace, type }, { ...queryFromWire(options), ...part });
+      let count = 0;
+      for (const item of items) {
+        if (call.cancelled) return undefined;
+        call.send(answer(item));
+        if (call.blocked) await new Promise<void>((resolve) => call.whenUnblocked(resolve));
+        if (++count % itemsPerBreath === 0) await context.environment.breathe();
+      }
+      return revision === undefined ? undefined : { [revisionKey]: String(revision) };
+    }),
+    streaming(context, stateService.watch, 'watch', true, async ({ namespace, type, id, options, apiVersion }, call, part) => {
+      using end = endOf(call, context);
+      const kind = { namespace, type };
+      const { aggregated } = options;
+      if (id !== undefined) {
+        if (options.bootstrapContents || options.labelQuery.length > 0 || options.idQuery !== undefined)
+          throw unsupported('a watch of one resource takes neither bootstrap_contents nor queries');
+        const watch = await state.watch({ ...kind, id }, { ...placeOf(options), signal: end.signal, ...part });
+        return await relay(context, call, watch, kind, { aggregated, apiVersion, noops: true });
+      }
+      const watch = await state.watchKindAggregated(kind, { ...kindOptions(options), signal: end.signal, ...part });
+      // A foreign client gets a bare bookmark only if it showed that it knows them.
+      const noops = options.bootstrapBookmark || options.startFromBookmark !== undefined;
+      return await relay(context, call, watch, kind, { aggregated, apiVersion, noops });
+    }),
+  ];
+}
+
+/** Options of a watch over kinds, from the wire. */
+export function kindOptions(options: WireWatchOptions): WatchKindOptions {
+  return {
+    ...placeOf(options),
+    ...queryFromWire(options),
+    ...(options.bootstrapContents && { bootstrapContents: true }),
+    ...(options.bootstrapBookmark && { bootstrapBookmark: true }),
+  };
+}
+
+function placeOf(options: WireWatchOptions): Pick<WatchKindOptions, 'tailEvents' | 'startFromBookmark' | 'strict'> {
+  return {
+    ...(options.tailEvents !== 0 && { tailEvents: options.tailEvents }),
+    ...(options.startFromBookmark !== undefined &&
+      options.startFromBookmark.length > 0 && { startFromBookmark: Bytes.from(options.startFromBookmark) }),
+    ...(options.strict && { strict: true }),
+  };
+}
+
+function pointerOf({ namespace, type, id }: { readonly namespace: string; readonly type: string; readonly id: string }) {
+  return { namespace, type, id };
+}
+
+/** A resource from a request. Invalid for one that could be stored, but never be sent to anybody. */
+function incoming(codec: ResourceCodec, wire: WireResource | undefined): Resource {
+  const resource = codec.fromWire(wire);
+  // Most are far from the limit; those near it are measured.
+  const { protoSpec, yamlSpec } = wire?.spec ?? { protoSpec: [], yamlSpec: '' };
+  const size = protoSpec.length + yamlSpec.length > largestMessage / 4 ? codec.encode(resource).length : 0;
+  if (size > largestMessage)
+    throw invalid([{ path: '', message: `${size} bytes as a message, at most ${largestMessage} can be sent` }], resource.metadata);
+  return resource;
+}
+
+/**
+ * Readers in other languages take a missing protobuf form for an empty spec, so a write that would lose it is refused.
+ * The version that was looked at is the precondition of the write, so nothing comes between.
+ */
+async function refuseLostForm(state: State, codec: ResourceCodec, resource: Resource): Promise<void> {
+  const stored = await state.get(resource.metadata).catch(() => undefined);
+  if (stored === undefined || stored.metadata.version !== resource.metadata.version) return;
+  if (codec.toWire(stored).spec?.protoSpec.length === 0 || codec.toWire(resource).spec?.protoSpec.length !== 0) return;
+  throw invalid(
+    [{ path: 'spec', message: 'the stored spec has a protobuf form, and this write would lose it: write it with the codec of its type' }],
+    resource.metadata,
+  );
+}
+
+function phaseOf(text: string): ResourcePhase {
+  if (text === 'running' || text === 'tearingDown') return text;
+  throw invalid([{ path: 'expected_phase', message: `expected running or tearingDown, found ${JSON.stringify(text)}` }]);
+}
