@@ -86,6 +86,8 @@ async function readInfo(calls: Calls): Promise<InfoResponse | undefined> {
 class RemoteCore implements RemoteState {
   readonly capabilities: Capabilities;
   readonly control: ControlClient | undefined;
+  /** Absent: the server is not one of ours, and the protocol cannot say it. */
+  readonly watchNamespaces?: NonNullable<CoreState['watchNamespaces']>;
   readonly #calls: Calls;
   readonly #environment: Environment;
   readonly #codec: ResourceCodec;
@@ -100,6 +102,7 @@ class RemoteCore implements RemoteState {
     this.#codec = new ResourceCodec(options.registry);
     this.#close = close;
     this.control = info && new ControlClient(calls, info, this.#codec);
+    if (info !== undefined) this.watchNamespaces = (type, given) => this.#watchNamespaces(type, given);
     this.capabilities =
       info === undefined
         ? noCapabilities
@@ -266,10 +269,8 @@ class RemoteCore implements RemoteState {
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
   }
 
-  async watchNamespaces(type: string, options: CallOptions = {}): Promise<AggregatedWatch<NamespaceSpec>> {
+  async #watchNamespaces(type: string, options: CallOptions = {}): Promise<AggregatedWatch<NamespaceSpec>> {
     this.#refuse(options.signal);
-    if (this.control === undefined)
-      throw new SteadystateError('Unsupported', 'this server cannot tell in which namespaces a type has resources; name the namespaces');
     const source = await this.#source({}, false, () => this.#calls.stream(controlService.watchNamespaces, { type }, options.span));
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
   }
