@@ -147,6 +147,8 @@ function notesOf(runtime: Runtime, name: string) {
         failingSince: key.failingSince ?? '',
         nextRunInMs: Math.round(key.nextRunInMs ?? 0),
         running: key.running ? 'yes' : '',
+        blockedBecause: key.blockedBecause ?? '',
+        blockedSince: key.blockedSince ?? '',
       })),
   );
 }

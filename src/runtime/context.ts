@@ -3,7 +3,7 @@ import { noSpan } from '../environment/index.ts';
 import type { Pointer, Resource } from '../resource/index.ts';
 import { canonicalText, isNotFoundError, utf8Length } from '../resource/index.ts';
 import type { CallOptions, CoreState, State } from '../state/index.ts';
-import { notFound, owned, wrapCore } from '../state/index.ts';
+import { notFound, optionalCalls, owned, wrapCore } from '../state/index.ts';
 import type { AccessLimits } from './access.ts';
 import type { Breather } from './breather.ts';
 import type { Cache } from './cache.ts';
@@ -144,7 +144,7 @@ function recorded({ hardSignal, onWrite, cache, name, limiter, ...options }: Con
     cache.wrote(name, pointer, { end, ...(uid !== undefined && { uid }) });
     onWrite?.(pointer, undefined);
   };
-  const { teardown, teardownAndDestroy, waitForRevision } = core;
+  const { teardown, teardownAndDestroy } = core;
   return {
     get capabilities() {
       return core.capabilities;
@@ -177,7 +177,7 @@ function recorded({ hardSignal, onWrite, cache, name, limiter, ...options }: Con
       },
     }),
     ...(teardownAndDestroy && { teardownAndDestroy: (pointer, call) => teardownAndDestroy.call(core, pointer, call) }),
-    ...(waitForRevision && { waitForRevision: waitForRevision.bind(core) }),
+    ...optionalCalls(core),
   } satisfies CoreState;
 }
 
@@ -187,7 +187,7 @@ function withinSpan(core: CoreState, spanOf: () => Span): CoreState {
     const { context } = spanOf();
     return { ...(context && { span: context }), ...(call as Options) };
   };
-  const { teardown, teardownAndDestroy, waitForRevision } = core;
+  const { teardown, teardownAndDestroy } = core;
   return {
     get capabilities() {
       return core.capabilities;
@@ -203,6 +203,6 @@ function withinSpan(core: CoreState, spanOf: () => Span): CoreState {
     watchKinds: (kinds, call) => core.watchKinds(kinds, part(call)),
     ...(teardown && { teardown: (pointer, call) => teardown.call(core, pointer, part(call)) }),
     ...(teardownAndDestroy && { teardownAndDestroy: (pointer, call) => teardownAndDestroy.call(core, pointer, part(call)) }),
-    ...(waitForRevision && { waitForRevision: waitForRevision.bind(core) }),
+    ...optionalCalls(core),
   } satisfies CoreState;
 }

@@ -88,6 +88,8 @@ export interface ReconcileRequest {
 /** What a reconcile asks for: nothing, or to run again after a while. Throw `requeueError` or `skipError` for the others. */
 export interface ReconcileResult {
   readonly requeueAfterMs?: number;
+  /** What it waits for, in words: told in the status of the key until its next run. */
+  readonly blockedBecause?: string;
 }
 
 /** What a mapper sees of a changed mapped input; on an update it is asked for the old and for the new value. */

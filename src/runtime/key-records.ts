@@ -16,6 +16,9 @@ export interface KeyRecord {
   lastError: string | undefined;
   /** Wall clock, when the present row of failures began. */
   failingSince: string | undefined;
+  /** What it waits for, and since when. */
+  blockedBecause: string | undefined;
+  blockedSince: string | undefined;
   loggedAt: number;
 }
 
@@ -24,6 +27,8 @@ export class KeyRecords {
   readonly #environment: Environment;
   readonly #log: Logger;
   readonly #records = new Map<string, KeyRecord>();
+  /** Resources that went, until their last run is over: what that one waits for is nobody's any more. */
+  readonly #gone = new Set<string>();
 
   constructor(environment: Environment, log: Logger) {
     this.#environment = environment;
@@ -47,6 +52,8 @@ export class KeyRecords {
         failures: 0,
         lastError: undefined,
         failingSince: undefined,
+        blockedBecause: undefined,
+        blockedSince: undefined,
         loggedAt: Number.NEGATIVE_INFINITY,
       };
       this.#records.set(key, record);
@@ -55,18 +62,23 @@ export class KeyRecords {
     return record;
   }
 
-  /** `delayed`: it runs again by itself. */
-  end(key: string, delayed: boolean): void {
+  /** `again`: it runs again by itself. */
+  end(key: string, again: boolean): void {
+    const gone = this.#gone.has(key);
+    if (!again) this.#gone.delete(key);
     const record = this.#records.get(key);
     if (record === undefined) return;
     record.running = false;
-    if (record.failures === 0 && !delayed) this.#records.delete(key);
+    if (record.failures === 0 && (gone || record.blockedBecause === undefined) && !again) this.#records.delete(key);
   }
 
-  succeeded(record: KeyRecord): void {
+  succeeded(record: KeyRecord, blockedBecause?: string): void {
     record.failures = 0;
     record.lastError = undefined;
     record.failingSince = undefined;
+    // In other words it is still blocked: since when stays.
+    record.blockedSince = blockedBecause === undefined ? undefined : (record.blockedSince ?? this.#environment.timestamp());
+    record.blockedBecause = blockedBecause;
     record.loggedAt = Number.NEGATIVE_INFINITY;
   }
 
@@ -75,6 +87,8 @@ export class KeyRecords {
     const text = error instanceof Error ? error.message : String(error);
     const now = this.#environment.elapsed();
     record.failures++;
+    record.blockedBecause = undefined;
+    record.blockedSince = undefined;
     record.failingSince ??= this.#environment.timestamp();
     const isPowerOfTwo = (record.failures & (record.failures - 1)) === 0;
     if (text !== record.lastError || isPowerOfTwo || now - record.loggedAt >= logAgainMs) {
@@ -84,8 +98,14 @@ export class KeyRecords {
     record.lastError = text;
   }
 
+  /** It is there, perhaps once more. */
+  isThere(key: string): void {
+    this.#gone.delete(key);
+  }
+
   /** Another incarnation starts without the failures of the one before. */
   forget(key: string): void {
+    this.#gone.add(key);
     const record = this.#records.get(key);
     if (record === undefined) return;
     this.succeeded(record);
@@ -95,16 +115,18 @@ export class KeyRecords {
   status(dueInMs: (key: string) => number | undefined, isHot: (key: string) => boolean): readonly KeyStatus[] {
     const keys: KeyStatus[] = [];
     for (const [key, record] of this.#records) {
-      const { pointer, running, failures, lastError, failingSince } = record;
+      const { pointer, running, failures, lastError, failingSince, blockedBecause, blockedSince } = record;
       const nextRunInMs = dueInMs(key);
       // It was to run later, and did so, or is about to.
-      if (!running && failures === 0 && nextRunInMs === undefined) continue;
+      if (!running && failures === 0 && nextRunInMs === undefined && blockedBecause === undefined) continue;
       keys.push({
         pointer,
         running,
         failures,
         ...(lastError !== undefined && { lastError }),
         ...(failingSince !== undefined && { failingSince }),
+        ...(blockedBecause !== undefined && { blockedBecause }),
+        ...(blockedSince !== undefined && { blockedSince }),
         ...(nextRunInMs !== undefined && { nextRunInMs }),
         ...(isHot(key) && { slowedDown: true }),
       });

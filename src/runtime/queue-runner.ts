@@ -120,7 +120,7 @@ export class QueueRunner implements Runner {
         this.#queue.forget(key);
         this.#records.forget(key);
         this.#hotLoops.forget(key);
-      }
+      } else this.#records.isThere(key);
       return this.#add(key, priority, 0, metadata);
     }
     if (input.kind === 'mappedDestroyReady') {
@@ -221,7 +221,7 @@ export class QueueRunner implements Runner {
     const afterMs = result?.requeueAfterMs;
     if (afterMs !== undefined && !isDelay(afterMs))
       throw new RangeError(`reconcile answered requeueAfterMs ${afterMs}; expected a finite number from 0`);
-    this.#records.succeeded(record);
+    this.#records.succeeded(record, result?.blockedBecause);
     if (afterMs === undefined) {
       item.done();
       return 'done';

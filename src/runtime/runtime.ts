@@ -49,6 +49,9 @@ export interface KeyStatus {
   /** RFC 3339. */
   readonly failingSince?: string;
   readonly nextRunInMs?: number;
+  /** What its last run said that it waits for, and since when it says so (RFC 3339). */
+  readonly blockedBecause?: string;
+  readonly blockedSince?: string;
   /** It wrote again and again without a change of its inputs. */
   readonly slowedDown?: true;
 }

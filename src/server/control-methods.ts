@@ -67,6 +67,10 @@ export function controlMethods(context: HandlerContext, provider: ControlProvide
     unary(context, controlService.notes, 'control', async ({ namespace, type, id }) => ({
       note: provider.notes?.({ namespace, type, id }) ?? [],
     })),
+    unary(context, controlService.finalizers, 'get', async ({ namespace, type, id }, _call, part) => {
+      if (state.finalizerNotes === undefined) throw unsupported('the store behind this server remembers nothing of finalizers');
+      return { note: await state.finalizerNotes({ namespace, type, id }, part) };
+    }),
     unary(context, controlService.graph, 'control', async () => ({ json: provider.graph?.() ?? '{"controllers":[]}' })),
     unary(context, controlService.destroyIncarnation, 'destroy', async ({ namespace, type, id, owner, uid }, _call, part) => {
       await state.destroy({ namespace, type, id }, { owner, ...(uid !== '' && { uid }), ...part });

@@ -3,12 +3,12 @@ import { Bytes, invalid } from '../resource/index.ts';
 import type { State, WatchKindOptions } from '../state/index.ts';
 import { unsupported } from '../state/index.ts';
 import type { ResourceCodec, WireResource, WireWatchOptions } from '../wire/index.ts';
-import { queryFromWire, revisionKey, stateService } from '../wire/index.ts';
+import { actorKey, queryFromWire, revisionKey, stateService } from '../wire/index.ts';
 import type { HandlerContext } from './context.ts';
 import { endOf, streaming, unary, unaryFramed } from './context.ts';
 import { itemsFrame } from './frame-cache.ts';
 import type { ServerMethod } from './grpc/methods.ts';
-import type { Trailers } from './grpc/server-call.ts';
+import type { ServerCall, Trailers } from './grpc/server-call.ts';
 import { relay } from './relay.ts';
 
 /** Largest resource that can be sent, bytes: Go clients refuse messages of more than 4 MiB. */
@@ -28,14 +28,14 @@ export function stateMethods(context: HandlerContext): readonly ServerMethod[] {
     unaryFramed(context, stateService.get, 'get', async (request, _call, part) => ({
       framed: answer(await state.get(pointerOf(request), part)),
     })),
-    unaryFramed(context, stateService.create, 'create', async ({ resource, options }, _call, part) =>
-      written(await state.create(incoming(codec, resource), { owner: options.owner, ...part })),
+    unaryFramed(context, stateService.create, 'create', async ({ resource, options }, call, part) =>
+      written(await state.create(incoming(codec, resource), { owner: options.owner, actor: actorOf(call), ...part })),
     ),
-    unaryFramed(context, stateService.update, 'update', async ({ newResource, options }, _call, part) => {
+    unaryFramed(context, stateService.update, 'update', async ({ newResource, options }, call, part) => {
       const expectedPhase = options.expectedPhase === undefined ? 'any' : phaseOf(options.expectedPhase);
       const resource = incoming(codec, newResource);
       if (newResource?.spec?.protoSpec.length === 0) await refuseLostForm(state, codec, resource);
-      return written(await state.update(resource, { owner: options.owner, expectedPhase, ...part }));
+      return written(await state.update(resource, { owner: options.owner, actor: actorOf(call), expectedPhase, ...part }));
     }),
     unary(context, stateService.destroy, 'destroy', async (request, _call, part) => {
       await state.destroy(pointerOf(request), { owner: request.options.owner, ...part });
@@ -123,6 +123,11 @@ async function refuseLostForm(state: State, codec: ResourceCodec, resource: Reso
     [{ path: 'spec', message: 'the stored spec has a protobuf form, and this write would lose it: write it with the codec of its type' }],
     resource.metadata,
   );
+}
+
+/** Who writes, if the call says so. */
+function actorOf(call: ServerCall): string {
+  return Buffer.from(call.header(actorKey) ?? '', 'base64').toString();
 }
 
 function phaseOf(text: string): ResourcePhase {

@@ -1,4 +1,5 @@
 import type { Kind, NamespaceSpec, Pointer, Resource, ResourceInput, ResourcePhase, TypedKind } from '../resource/index.ts';
+import type { FinalizerNote } from './finalizer-note.ts';
 import type {
   CallOptions,
   CreateOptions,
@@ -82,6 +83,12 @@ export interface CoreState {
    * after a failure, watch anew. Absent: the store cannot tell.
    */
   watchNamespaces?(type: string, options?: CallOptions): Promise<AggregatedWatch<NamespaceSpec>>;
+
+  /**
+   * Who holds a resource, since when: a note for each of its finalizers, in their order. The store keeps them beside the resource;
+   * they go with the finalizer. NotFound when the resource is not there. Absent: the store remembers no such thing.
+   */
+  finalizerNotes?(pointer: Pointer, options?: CallOptions): Promise<readonly FinalizerNote[]>;
 
   /** Native teardown, where the backend has one; every wrapper passes it through. */
   teardown?(pointer: Pointer, options?: TeardownOptions): Promise<boolean>;

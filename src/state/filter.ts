@@ -6,7 +6,8 @@ import type { CoreState } from './core-state.ts';
 import type { EventSource } from './event-source.ts';
 import { createAggregatedWatch, sourceOf } from './event-stream.ts';
 import type { StateEvent } from './events.ts';
-import type { UpdateOptions } from './options.ts';
+import { optionalCalls } from './optional-calls.ts';
+import type { CallOptions, UpdateOptions } from './options.ts';
 import { wrapCore } from './wrap-core.ts';
 
 /** What a call wants to do. `update` covers finalizers too; `destroy` covers both teardown calls. */
@@ -31,7 +32,7 @@ export function filter(core: CoreState, rule: AccessRule, options: { readonly en
   const ask = async ({ namespace, type, id }: Kind & { readonly id?: string }, verb: AccessVerb): Promise<void> =>
     rule({ namespace, type, verb, ...(id !== undefined && { id }) });
   const kindOf = ({ namespace, type }: Kind): Kind => ({ namespace, type });
-  const { waitForRevision, watchNamespaces } = core;
+  const { finalizerNotes, watchNamespaces } = core;
   // Below the rule: the steps of a teardown are not asked for one by one.
   const inner = wrapCore(core, options);
   return {
@@ -91,6 +92,7 @@ export function filter(core: CoreState, rule: AccessRule, options: { readonly en
       if (denied.length === 0) return watch;
       return createAggregatedWatch(startWith(denied, sourceOf(watch)), { environment: options.environment });
     },
+    ...optionalCalls(core),
     ...(watchNamespaces && {
       async watchNamespaces(type, call) {
         const watch = await watchNamespaces.call(core, type, call);
@@ -110,7 +112,12 @@ export function filter(core: CoreState, rule: AccessRule, options: { readonly en
       await ask(pointer, 'destroy');
       return inner.teardownAndDestroy(pointer, call);
     },
-    ...(waitForRevision && { waitForRevision: waitForRevision.bind(core) }),
+    ...(finalizerNotes && {
+      async finalizerNotes(pointer: Pointer, call?: CallOptions) {
+        await ask(pointer, 'get');
+        return finalizerNotes.call(core, pointer, call);
+      },
+    }),
   } satisfies CoreState;
 }
 

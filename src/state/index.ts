@@ -7,10 +7,12 @@ export { createAggregatedWatch, createWatch, sourceOf } from './event-stream.ts'
 export type * from './events.ts';
 export type { Access, AccessRule, AccessVerb } from './filter.ts';
 export { filter } from './filter.ts';
+export type * from './finalizer-note.ts';
 export { metered } from './metered.ts';
 export type { NamespacedOptions } from './namespaced.ts';
 export { namespaced } from './namespaced.ts';
 export { listNamespaces, namespaceEvent } from './namespaces.ts';
+export { optionalCalls } from './optional-calls.ts';
 export type * from './options.ts';
 export { owned } from './owned.ts';
 export { registerDefinitions } from './register-definitions.ts';

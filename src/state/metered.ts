@@ -3,6 +3,7 @@ import { noMetrics } from '../environment/index.ts';
 import type { Kind, Pointer } from '../resource/index.ts';
 import { errorCode } from '../resource/index.ts';
 import type { CoreState, TeardownOptions } from './core-state.ts';
+import { optionalCalls } from './optional-calls.ts';
 import type { CallOptions } from './options.ts';
 
 /**
@@ -19,7 +20,7 @@ export function metered(core: CoreState, options: { readonly environment: Enviro
     'code',
   ]);
   const seconds = environment.metrics.histogram('steadystate_state_call_seconds', 'Duration of calls of the state', ['call', 'type']);
-  const { teardown, teardownAndDestroy, waitForRevision, watchNamespaces } = core;
+  const { teardown, teardownAndDestroy, watchNamespaces, finalizerNotes } = core;
 
   async function measure<Value>(call: string, { type }: Pick<Kind, 'type'>, perform: () => Promise<Value>): Promise<Value> {
     const began = environment.elapsed();
@@ -50,9 +51,14 @@ export function metered(core: CoreState, options: { readonly environment: Enviro
     watchKind: (kind, call) => measure('watchKind', kind, () => core.watchKind(kind, call)),
     watchKindAggregated: (kind, call) => measure('watchKindAggregated', kind, () => core.watchKindAggregated(kind, call)),
     watchKinds: (kinds, call) => measure('watchKinds', { type: '' }, () => core.watchKinds(kinds, call)),
+    ...optionalCalls(core),
     ...(watchNamespaces && {
       watchNamespaces: (type: string, call?: CallOptions) =>
         measure('watchNamespaces', { type }, () => watchNamespaces.call(core, type, call)),
+    }),
+    ...(finalizerNotes && {
+      finalizerNotes: (pointer: Pointer, call?: CallOptions) =>
+        measure('finalizerNotes', pointer, () => finalizerNotes.call(core, pointer, call)),
     }),
     ...(teardown && {
       teardown: (pointer: Pointer, call?: TeardownOptions) => measure('teardown', pointer, () => teardown.call(core, pointer, call)),
@@ -61,6 +67,5 @@ export function metered(core: CoreState, options: { readonly environment: Enviro
       teardownAndDestroy: (pointer: Pointer, call?: TeardownOptions) =>
         measure('teardownAndDestroy', pointer, () => teardownAndDestroy.call(core, pointer, call)),
     }),
-    ...(waitForRevision && { waitForRevision: waitForRevision.bind(core) }),
   };
 }

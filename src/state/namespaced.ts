@@ -53,6 +53,11 @@ export function namespaced(build: (namespace: string) => Promise<CoreState> | Co
       }
       return (await of(first)).watchKinds(kinds, call);
     },
+    async finalizerNotes(pointer, call) {
+      const store = await of(pointer);
+      if (store.finalizerNotes === undefined) throw unsupported('the store of this namespace remembers nothing of finalizers');
+      return store.finalizerNotes(pointer, call);
+    },
     teardown: async (pointer, call) => (await of(pointer)).teardown(pointer, call),
     teardownAndDestroy: async (pointer, call) => (await of(pointer)).teardownAndDestroy(pointer, call),
   };

@@ -24,6 +24,8 @@ export interface ListOptions extends ReadOptions, ResourceQuery {}
 export interface CreateOptions extends CallOptions {
   /** The owner of the new resource. @default '' (nobody) */
   readonly owner?: string;
+  /** Who writes: the store remembers it with the finalizers that this write adds. Never checked. @default '' (nobody said) */
+  readonly actor?: string;
 }
 
 export interface UpdateOptions extends CallOptions {
@@ -33,6 +35,8 @@ export interface UpdateOptions extends CallOptions {
   readonly currentVersion?: string;
   /** The phase that the stored resource must have. @default 'running' */
   readonly expectedPhase?: ResourcePhase | 'any';
+  /** Who writes: the store remembers it with the finalizers that this write adds. Never checked. @default '' (nobody said) */
+  readonly actor?: string;
 }
 
 export interface DestroyOptions extends CallOptions {

@@ -3,6 +3,7 @@ import { noTracer } from '../environment/index.ts';
 import type { Kind, Pointer } from '../resource/index.ts';
 import { errorCode } from '../resource/index.ts';
 import type { CoreState, TeardownOptions } from './core-state.ts';
+import { optionalCalls } from './optional-calls.ts';
 import type { CallOptions } from './options.ts';
 
 /**
@@ -12,7 +13,7 @@ import type { CallOptions } from './options.ts';
  */
 export function traced(core: CoreState, tracer: Tracer): CoreState {
   if (tracer === noTracer) return core;
-  const { teardown, teardownAndDestroy, waitForRevision, watchNamespaces } = core;
+  const { teardown, teardownAndDestroy, watchNamespaces, finalizerNotes } = core;
 
   async function trace<Options extends CallOptions, Value>(
     name: string,
@@ -45,9 +46,14 @@ export function traced(core: CoreState, tracer: Tracer): CoreState {
     watchKindAggregated: (kind, call) => trace('watchKindAggregated', about(kind), call, (inner) => core.watchKindAggregated(kind, inner)),
     watchKinds: (kinds, call) =>
       trace('watchKinds', { 'steadystate.type': kinds.map(({ type }) => type).join() }, call, (inner) => core.watchKinds(kinds, inner)),
+    ...optionalCalls(core),
     ...(watchNamespaces && {
       watchNamespaces: (type: string, call?: CallOptions) =>
         trace('watchNamespaces', { 'steadystate.type': type }, call, (inner) => watchNamespaces.call(core, type, inner)),
+    }),
+    ...(finalizerNotes && {
+      finalizerNotes: (pointer: Pointer, call?: CallOptions) =>
+        trace('finalizerNotes', about(pointer), call, (inner) => finalizerNotes.call(core, pointer, inner)),
     }),
     ...(teardown && {
       teardown: (pointer: Pointer, call?: TeardownOptions) =>
@@ -57,7 +63,6 @@ export function traced(core: CoreState, tracer: Tracer): CoreState {
       teardownAndDestroy: (pointer: Pointer, call?: TeardownOptions) =>
         trace('teardownAndDestroy', about(pointer), call, (inner) => teardownAndDestroy.call(core, pointer, inner)),
     }),
-    ...(waitForRevision && { waitForRevision: waitForRevision.bind(core) }),
   };
 }
 

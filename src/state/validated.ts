@@ -1,13 +1,14 @@
 import type { DefinitionRegistry, Resource, ResourceInput } from '../resource/index.ts';
 import { assembleResource, makeMetadata, makeResource } from '../resource/index.ts';
 import type { CoreState } from './core-state.ts';
+import { optionalCalls } from './optional-calls.ts';
 
 /**
  * Checks what is written by the definition of its type, and stores the schema's output. Types without a definition pass
  * unchecked, and so do reads.
  */
 export function validated(core: CoreState, registry: DefinitionRegistry): CoreState {
-  const { teardown, teardownAndDestroy, waitForRevision, watchNamespaces } = core;
+  const { teardown, teardownAndDestroy } = core;
   const check = <Spec>(input: ResourceInput<Spec> | Resource<Spec>): Resource<Spec> => {
     const definition = registry.get(input.metadata.type);
     if (definition === undefined) return makeResource(input);
@@ -28,9 +29,8 @@ export function validated(core: CoreState, registry: DefinitionRegistry): CoreSt
     watchKind: (kind, call) => core.watchKind(kind, call),
     watchKindAggregated: (kind, call) => core.watchKindAggregated(kind, call),
     watchKinds: (kinds, call) => core.watchKinds(kinds, call),
-    ...(watchNamespaces && { watchNamespaces: watchNamespaces.bind(core) }),
+    ...optionalCalls(core),
     ...(teardown && { teardown: teardown.bind(core) }),
     ...(teardownAndDestroy && { teardownAndDestroy: teardownAndDestroy.bind(core) }),
-    ...(waitForRevision && { waitForRevision: waitForRevision.bind(core) }),
   };
 }

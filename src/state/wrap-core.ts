@@ -16,6 +16,7 @@ import {
 import type { CoreState, TeardownOptions } from './core-state.ts';
 import { closed, gone, phaseConflict } from './errors.ts';
 import { follow } from './follow.ts';
+import { optionalCalls } from './optional-calls.ts';
 import type { CallOptions, UpdateOptions } from './options.ts';
 import type { State, Updater } from './state.ts';
 import { watchFor } from './watch-for.ts';
@@ -37,8 +38,7 @@ export function wrapCore(core: CoreState, options: { readonly environment: Envir
     watchKind: (kind, call) => core.watchKind(kind, call),
     watchKindAggregated: (kind, call) => core.watchKindAggregated(kind, call),
     watchKinds: (kinds, call) => core.watchKinds(kinds, call),
-    ...(core.watchNamespaces && { watchNamespaces: core.watchNamespaces.bind(core) }),
-    ...(core.waitForRevision && { waitForRevision: (revision, call) => core.waitForRevision?.(revision, call) ?? Promise.resolve() }),
+    ...optionalCalls(core),
 
     updateWithConflicts: (pointer, updater, call = {}) => edit(core, pauses(), pointer, updater, call, undefined),
     watchFor: (pointer, condition, call) => watchFor(core, pointer, condition, call),

@@ -1,3 +1,4 @@
+import type { FinalizerNote } from '../state/index.ts';
 import type { Codec } from './codec.ts';
 import { int64, message, nested, repeated, text } from './codec.ts';
 import type { WirePointer, WireResource, WireWatchOptions } from './messages.ts';
@@ -71,6 +72,10 @@ export interface ControllerNote {
   readonly failingSince: string;
   readonly nextRunInMs: number;
   readonly running: string;
+  /** What it waits for, where it did not fail. */
+  readonly blockedBecause: string;
+  /** Since when that is so. */
+  readonly blockedSince: string;
 }
 export interface NotesResponse {
   readonly note: readonly ControllerNote[];
@@ -86,9 +91,19 @@ export const notesResponseCodec: Codec<NotesResponse> = message({
         failingSince: text(4),
         nextRunInMs: int64(5),
         running: text(6),
+        blockedBecause: text(7),
+        blockedSince: text(8),
       }),
     ),
   ),
+});
+
+/** Who holds a resource: a note for each of its finalizers. */
+export interface FinalizersResponse {
+  readonly note: readonly FinalizerNote[];
+}
+export const finalizersResponseCodec: Codec<FinalizersResponse> = message({
+  note: repeated(nested(1, message<FinalizerNote>({ finalizer: text(1), since: text(2), actor: text(3) }))),
 });
 
 export interface DestroyIncarnationRequest extends WirePointer {

@@ -1,3 +1,4 @@
+export { actorKey, readTraceParent, traceParentKey, traceParentOf } from './call-metadata.ts';
 export type { Codec } from './codec.ts';
 export { decode, encode } from './codec.ts';
 export type * from './control-messages.ts';
@@ -12,7 +13,6 @@ export { controlService, MalformedRequest, stateService } from './services.ts';
 export type { CallName, FailedCall, WireStatus } from './status.ts';
 export { fromStatus, grpcCodes, revisionKey, statusDetailsKey, toStatus } from './status.ts';
 export { fromTimestamp, toTimestamp } from './timestamps.ts';
-export { readTraceParent, traceParentKey, traceParentOf } from './trace-parent.ts';
 export type { YamlDocument, YamlOptions, YamlPosition } from './yaml-parse.ts';
 export { maximumYamlBytes, parseYaml, parseYamlValue, yamlError } from './yaml-parse.ts';
 export { compactYaml, stringifyYaml } from './yaml-stringify.ts';

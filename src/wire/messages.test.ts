@@ -188,6 +188,7 @@ const codecs: readonly (readonly [string, Codec<never>])[] = [
     ValidateResponse: control.validateResponseCodec,
     ReadinessResponse: control.readinessResponseCodec,
     NotesResponse: control.notesResponseCodec,
+    FinalizersResponse: control.finalizersResponseCodec,
     GraphResponse: control.graphResponseCodec,
     DestroyIncarnationRequest: control.destroyIncarnationRequestCodec,
     ReleaseFinalizerRequest: control.releaseFinalizerRequestCodec,

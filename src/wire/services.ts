@@ -82,6 +82,7 @@ export const controlService = {
   validate: method(`/${controlName}/Validate`, control.validateRequestCodec, control.validateResponseCodec),
   readiness: method(`/${controlName}/Readiness`, state.getRequestCodec, control.readinessResponseCodec),
   notes: method(`/${controlName}/Notes`, state.getRequestCodec, control.notesResponseCodec),
+  finalizers: method(`/${controlName}/Finalizers`, state.getRequestCodec, control.finalizersResponseCodec),
   graph: method(`/${controlName}/Graph`, state.emptyCodec, control.graphResponseCodec),
   destroyIncarnation: method(`/${controlName}/DestroyIncarnation`, control.destroyIncarnationRequestCodec, state.emptyCodec),
   releaseFinalizer: method(`/${controlName}/ReleaseFinalizer`, control.releaseFinalizerRequestCodec, control.releaseFinalizerResponseCodec),

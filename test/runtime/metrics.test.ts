@@ -135,3 +135,46 @@ test('bad options are refused', () => {
     expect(() => createRuntime({ state: world.memory, environment: world.environment, ...options })).toThrow(message);
   }
 });
+
+test('what a run says that it waits for stands in the status of its key, until a run says otherwise', async () => {
+  const world = new World();
+  const outcomes: (() => Promise<{ readonly blockedBecause: string } | undefined>)[] = [
+    async () => ({ blockedBecause: 'no flour' }),
+    async () => ({ blockedBecause: 'no water' }),
+    async () => undefined,
+    async () => ({ blockedBecause: 'no flour' }),
+    async () => Promise.reject(new Error('the oven is broken')),
+  ];
+  await world.start(controllerOf({ reconcile: async () => outcomes.shift()?.() }));
+  const key = () => world.runtime.status()[0]?.keys[0];
+  await world.apple('a');
+  const since = world.environment.timestamp();
+  expect(key()).toMatchObject({ failures: 0, running: false, blockedBecause: 'no flour', blockedSince: since });
+  await world.environment.advance(1000);
+  await world.touch('a');
+  // In other words, but blocked all the while.
+  expect(key()).toMatchObject({ blockedBecause: 'no water', blockedSince: since });
+  await world.touch('a');
+  expect(key()).toBeUndefined();
+  await world.touch('a');
+  expect(key()).toMatchObject({ blockedBecause: 'no flour', blockedSince: world.environment.timestamp() });
+  await world.touch('a');
+  expect(key()).toMatchObject({ failures: 1, lastError: 'the oven is broken' });
+  expect(key()?.blockedBecause).toBeUndefined();
+  await world.end();
+});
+
+test('a key that waits is forgotten with its resource', async () => {
+  const world = new World();
+  await world.start(controllerOf({ reconcile: async () => ({ blockedBecause: 'no flour' }) }));
+  await world.apple('a');
+  expect(world.runtime.status()[0]?.keys).toHaveLength(1);
+  await world.state.destroy(apples.pointer('a'));
+  await world.environment.settle();
+  await world.environment.advance(1000);
+  // The run that was told of the end says the same, but of nothing that is there.
+  expect(world.runtime.status()[0]?.keys).toEqual([]);
+  await world.apple('a');
+  expect(world.runtime.status()[0]?.keys).toHaveLength(1);
+  await world.end();
+});

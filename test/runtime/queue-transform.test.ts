@@ -202,7 +202,9 @@ describe('an output', () => {
     await world.state.addFinalizer(pies.pointer('a'), 'eater');
     await world.state.teardown(pies.pointer('a'), { owner: 'baker' });
     await resize('a', 2);
-    expect(world.runtime.status()[0]?.keys).toEqual([]);
+    expect(world.runtime.status()[0]?.keys).toMatchObject([
+      { failures: 0, running: false, blockedBecause: 'waits for Pies.example.dev/default/a to go' },
+    ]);
     await world.state.removeFinalizer(pies.pointer('a'), 'eater');
     await world.environment.settle();
     expect(await pie('a')).toMatchObject({ metadata: { phase: 'running' }, spec: { size: 4 } });

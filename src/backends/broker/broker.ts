@@ -9,6 +9,7 @@ import type {
   CreateOptions,
   DestroyOptions,
   EventSource,
+  FinalizerNote,
   ListOptions,
   ReadOptions,
   ResourceList,
@@ -33,6 +34,7 @@ import type { Collection, EncodedResource, Entry, StagedWrite } from './collecti
 import { Commit } from './commit.ts';
 import { CommitQueue, refusal } from './commit-queue.ts';
 import type { Committer } from './committer.ts';
+import { finalizerNotesOf, noteFinalizers } from './finalizer-notes.ts';
 import { Kinds } from './kinds.ts';
 import { Watchers } from './watchers.ts';
 
@@ -147,7 +149,7 @@ export class Broker implements CoreState, AsyncDisposable {
     const entry = collection.claim(metadata.id);
     const { staged } = entry;
     if (staged !== undefined ? staged.value !== undefined : entry.present) return this.#lose(staged, alreadyExists(metadata));
-    return this.#write(collection, entry, undefined, resource, owner, options.signal) as Promise<Resource<Spec>>;
+    return this.#write(collection, entry, undefined, resource, owner, options.signal, options.actor) as Promise<Resource<Spec>>;
   }
 
   async update<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: UpdateOptions = {}): Promise<Resource<Spec>> {
@@ -167,7 +169,7 @@ export class Broker implements CoreState, AsyncDisposable {
     else if (expectedPhase !== 'any' && stored.phase !== expectedPhase) conflict = phaseConflict(metadata, expectedPhase, stored.phase);
     else if (stored.phase === 'tearingDown' && metadata.phase === 'running') conflict = phaseConflict(metadata, 'running', stored.phase);
     if (conflict !== undefined) return this.#lose(entry.staged, conflict);
-    return this.#write(collection, entry, current, resource, stored.owner, options.signal) as Promise<Resource<Spec>>;
+    return this.#write(collection, entry, current, resource, stored.owner, options.signal, options.actor) as Promise<Resource<Spec>>;
   }
 
   async destroy(pointer: Pointer, options: DestroyOptions = {}): Promise<void> {
@@ -183,6 +185,10 @@ export class Broker implements CoreState, AsyncDisposable {
     else if (stored.finalizers.length > 0) conflict = pendingFinalizers(pointer, stored.finalizers);
     if (conflict !== undefined) return this.#lose(entry.staged, conflict);
     await this.#write(collection, entry, current, undefined, stored.owner, options.signal);
+  }
+
+  async finalizerNotes(pointer: Pointer, options?: CallOptions): Promise<readonly FinalizerNote[]> {
+    return finalizerNotesOf(await this.get(pointer, options));
   }
 
   async watch<Spec>(pointer: Pointer<Spec>, options: WatchOptions = {}): Promise<Watch<Spec>> {
@@ -277,10 +283,12 @@ export class Broker implements CoreState, AsyncDisposable {
     next: Resource | undefined,
     owner: string,
     signal: AbortSignal | undefined,
+    actor = '',
   ): Promise<Resource | undefined> | Resource | undefined {
     const revision = this.#stagedRevision + 1;
     this.#stagedRevision = revision;
     const value = next === undefined ? undefined : this.#stamp(next, old?.metadata, revision, owner);
+    if (value !== undefined) noteFinalizers(value, old, actor);
     if (this.#queue !== undefined) return this.#queue.stage(collection, entry, revision, old, value, signal);
     this.#apply(collection, new Commit(revision, entry.id, old, value), entry);
     this.#watchers.deliver();

@@ -4,3 +4,4 @@ export { Broker } from './broker.ts';
 export type { EncodedResource } from './collection.ts';
 export { Commit } from './commit.ts';
 export type { CommitRecord, Committer } from './committer.ts';
+export { finalizerNotesOf, restoreFinalizerNotes } from './finalizer-notes.ts';

@@ -6,7 +6,7 @@ import type { Pointer, SteadystateError } from '../../resource/index.ts';
 import { SteadystateError as ErrorClass } from '../../resource/index.ts';
 import { unavailable } from '../../state/index.ts';
 import type { CallName, EncodedMethod, Method } from '../../wire/index.ts';
-import { fromStatus, grpcCodes, statusDetailsKey, traceParentKey, traceParentOf } from '../../wire/index.ts';
+import { actorKey, fromStatus, grpcCodes, statusDetailsKey, traceParentKey, traceParentOf } from '../../wire/index.ts';
 
 /** Unary calls that do not block end after this long, milliseconds. */
 export const defaultDeadlineMs = 30_000;
@@ -17,6 +17,8 @@ export interface CallContext {
   readonly pointer?: Pointer;
   readonly signal?: AbortSignal | undefined;
   readonly span?: SpanContext | undefined;
+  /** Who writes. */
+  readonly actor?: string | undefined;
   /** Absent: no deadline, for calls that block. */
   readonly deadlineMs?: number;
 }
@@ -56,7 +58,7 @@ export class Calls {
         method.requestSerialize,
         method.responseDeserialize,
         request,
-        metadataOf(context.span),
+        metadataOf(context),
         deadlineMs === undefined ? {} : { deadline: Date.now() + deadlineMs },
         (error, response) => {
           listener?.[Symbol.dispose]();
@@ -76,7 +78,7 @@ export class Calls {
     span: SpanContext | undefined,
   ): ClientReadableStream<Response> {
     const { path, requestSerialize, responseDeserialize } = method;
-    return this.#client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request, metadataOf(span));
+    return this.#client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request, metadataOf({ span }));
   }
 
   /** The error of the family that a status stands for. */
@@ -107,8 +109,9 @@ export class Calls {
   }
 }
 
-function metadataOf(span: SpanContext | undefined): Metadata {
+function metadataOf({ span, actor }: Pick<CallContext, 'span' | 'actor'>): Metadata {
   const metadata = new Metadata();
+  if (actor !== undefined && actor !== '') metadata.set(actorKey, Buffer.from(actor));
   if (span !== undefined) metadata.set(traceParentKey, traceParentOf(span));
   return metadata;
 }

@@ -53,7 +53,16 @@ test('a bundle is checked as a whole: every problem with its resource and path, 
 });
 
 test('readiness, notes and the graph come as the program tells them', async () => {
-  const note = { controller: 'c', lastError: 'boom', failures: 2, failingSince: '2026-01-01T00:00:00Z', nextRunInMs: 1500, running: '' };
+  const note = {
+    controller: 'c',
+    lastError: 'boom',
+    failures: 2,
+    failingSince: '2026-01-01T00:00:00Z',
+    nextRunInMs: 1500,
+    running: '',
+    blockedBecause: 'flour',
+    blockedSince: '2026-01-01T00:00:00Z',
+  };
   const client = await controlOf({
     readiness: async ({ id }) =>
       id === 'known' ? { readiness: { status: 'InProgress', reason: 'Starting', message: 'wait' }, version: '3' } : undefined,

@@ -19,6 +19,7 @@ import type {
   CreateOptions,
   DestroyOptions,
   EventSource,
+  FinalizerNote,
   ListOptions,
   ReadOptions,
   ResourceList,
@@ -162,6 +163,7 @@ class RemoteCore implements RemoteState {
         pointer: bare(resource.metadata),
         signal: options.signal,
         span: options.span,
+        actor: options.actor,
         deadlineMs: defaultDeadlineMs,
       }),
     );
@@ -187,6 +189,7 @@ class RemoteCore implements RemoteState {
         pointer: bare(resource.metadata),
         signal: options.signal,
         span: options.span,
+        actor: options.actor,
         deadlineMs: defaultDeadlineMs,
       }),
     );
@@ -273,6 +276,21 @@ class RemoteCore implements RemoteState {
     this.#refuse(options.signal);
     const source = await this.#source({}, false, () => this.#calls.stream(controlService.watchNamespaces, { type }, options.span));
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
+  }
+
+  async finalizerNotes(pointer: Pointer, options: CallOptions = {}): Promise<readonly FinalizerNote[]> {
+    this.#refuse(options.signal);
+    checkPointer(pointer);
+    if (this.control === undefined)
+      throw new SteadystateError('Unsupported', 'this server remembers nothing of finalizers', { pointer: bare(pointer) });
+    const context = {
+      call: 'get' as const,
+      pointer: bare(pointer),
+      signal: options.signal,
+      span: options.span,
+      deadlineMs: defaultDeadlineMs,
+    };
+    return (await this.#calls.unary(controlService.finalizers, bare(pointer), context)).note;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,6 +3,8 @@ import { stringifyYaml } from '../../wire/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
+import type { Holder } from '../holders.ts';
+import { holdersOf } from '../holders.ts';
 import { companionOf, joinStatus } from '../joined.ts';
 import { ageText } from '../output/age.ts';
 import { fileForm } from '../output/format.ts';
@@ -19,6 +21,8 @@ export async function describeCommand(context: CommandContext, typeName: string,
     const { io, environment } = context;
     const { metadata, spec } = fileForm(joined) as { readonly metadata: Readonly<Record<string, unknown>>; readonly spec: unknown };
     io.write(stringifyYaml({ ...metadata, age: ageText(resource.metadata.created, environment.now()) }));
+    const holders = await holdersOf(session, resource);
+    if (holders.length > 0) io.write(`held:\n${indent(holderTable(holders, environment.now()))}`);
     io.write(`spec:\n${indent(stringifyYaml(spec))}`);
     if (joined.status !== undefined) {
       const { conditions, ...rest } = (
@@ -30,6 +34,19 @@ export async function describeCommand(context: CommandContext, typeName: string,
     }
     return exitCodes.ok;
   });
+}
+
+/** Who holds it, since when, and because of what. */
+function holderTable(holders: readonly Holder[], nowMs: number): string {
+  return new Table(['FINALIZER', 'HELD BY', 'SINCE', 'BECAUSE']).render(
+    holders.map(({ finalizer, actor, since, because }) => [
+      visibleText(finalizer),
+      visibleText(actor),
+      since === '' ? '' : `${since} (${ageText(since, nowMs)})`,
+      visibleText(because),
+    ]),
+    { columns: 0 },
+  );
 }
 
 function conditionTable(conditions: readonly Readonly<Record<string, unknown>>[], nowMs: number): string {

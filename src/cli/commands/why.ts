@@ -5,6 +5,8 @@ import type { Condition, InventoryEntry } from '../../workload/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
+import type { Holder } from '../holders.ts';
+import { holdersOf } from '../holders.ts';
 import { companionOf } from '../joined.ts';
 import { ageText } from '../output/age.ts';
 import { jsonText, parseOutput } from '../output/format.ts';
@@ -36,7 +38,7 @@ export async function whyCommand(context: CommandContext, typeName: string, id: 
     const pointer = { namespace: context.options.namespace ?? type.defaultNamespace, type: type.type, id };
     const resource = await session.state.get(pointer);
     const companion = await companionOf(session.state, types, resource);
-    const why = await explain(session, types, resource, companion);
+    const why = await explain(session, types, typeName, resource, companion);
     const { io, environment } = context;
     if (format === 'json') io.write(`${jsonText(why)}\n`);
     else if (format === 'yaml') io.write(stringifyYaml(why));
@@ -52,7 +54,13 @@ export async function whyCommand(context: CommandContext, typeName: string, id: 
   });
 }
 
-async function explain(session: Session, types: TypesLookup, resource: Resource, companion: Resource | undefined): Promise<Why> {
+async function explain(
+  session: Session,
+  types: TypesLookup,
+  typeName: string,
+  resource: Resource,
+  companion: Resource | undefined,
+): Promise<Why> {
   const { metadata } = resource;
   const causes: Cause[] = [];
   const status = (companion?.spec ?? {}) as {
@@ -62,8 +70,7 @@ async function explain(session: Session, types: TypesLookup, resource: Resource,
   };
   const down = metadata.phase === 'tearingDown';
   if (down) {
-    for (const finalizer of metadata.finalizers)
-      causes.push({ about: `finalizer ${finalizer}`, reason: 'its holder has not removed it yet', message: '', since: '' });
+    for (const holder of await holdersOf(session, resource)) causes.push(causeOf(holder, typeName, metadata));
     if (metadata.finalizers.length === 0)
       causes.push({
         about: 'no finalizer',
@@ -111,6 +118,17 @@ async function explain(session: Session, types: TypesLookup, resource: Resource,
   return { resource: `${metadata.type}/${metadata.namespace}/${metadata.id}`, phase: metadata.phase, state, causes };
 }
 
+/** Who holds it by one finalizer, since when, and because of what. */
+function causeOf({ finalizer, actor, since, because, retired }: Holder, typeName: string, { id }: Pointer): Cause {
+  const release = retired ? `; if none will come back: steadystate release-finalizer ${typeName} ${id} ${finalizer}` : '';
+  return {
+    about: `finalizer ${finalizer}`,
+    reason: `held by ${actor}${since === '' ? '' : ` since ${since}`}`,
+    message: `because ${because}${release}`,
+    since,
+  };
+}
+
 /** What holds a child that is going, and what its own status says. */
 async function childCauses(session: Session, types: TypesLookup, pointer: Pointer): Promise<readonly Cause[]> {
   let child: Resource;
@@ -122,13 +140,10 @@ async function childCauses(session: Session, types: TypesLookup, pointer: Pointe
   }
   const causes: Cause[] = [];
   if (child.metadata.phase === 'tearingDown') {
-    for (const finalizer of child.metadata.finalizers)
-      causes.push({
-        about: `  finalizer ${finalizer} of ${pointer.id}`,
-        reason: 'its holder has not removed it yet',
-        message: '',
-        since: child.metadata.updated,
-      });
+    for (const holder of await holdersOf(session, child)) {
+      const cause = causeOf(holder, pointer.type, pointer);
+      causes.push({ ...cause, about: `  ${cause.about} of ${pointer.id}` });
+    }
   }
   const status = (await companionOf(session.state, types, child))?.spec as
     | { readonly lastOutput?: unknown; readonly restarts?: unknown }

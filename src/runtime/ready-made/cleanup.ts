@@ -1,5 +1,5 @@
 import type { Kind, Pointer, Resource, ResourceQuery, TypedKind } from '../../resource/index.ts';
-import type { ControllerContext, Input, Output, QueueController } from '../controller.ts';
+import type { ControllerContext, Input, Output, QueueController, ReconcileResult } from '../controller.ts';
 import { keyOf } from '../keys.ts';
 import { takeDown } from './take-down.ts';
 import { find } from './transform-options.ts';
@@ -67,7 +67,7 @@ export function cleanup<In>(settings: CleanupSettings<In>): QueueController {
     outputs: uniqueOutputs(handlers.flatMap(({ outputs }) => outputs)),
     ...(concurrency !== undefined && { concurrency }),
     mapInput: () => [...waiting.values()],
-    async reconcile(context, { pointer }) {
+    async reconcile(context, { pointer }): Promise<ReconcileResult | void> {
       const key = keyOf(pointer);
       waiting.delete(key);
       const input = await find(context, pointer as Pointer<In>);
@@ -81,7 +81,11 @@ export function cleanup<In>(settings: CleanupSettings<In>): QueueController {
       if (!held) return;
       // Before the look, so that what changes after it wakes us.
       waiting.set(key, pointer);
-      for (const handler of handlers) if (!(await handler.cleanUp(context, input))) return;
+      for (const handler of handlers) {
+        if (await handler.cleanUp(context, input)) continue;
+        const types = [...new Set(handler.inputs.map(({ type }) => type))].join(', ');
+        return { blockedBecause: types === '' ? 'waits for its clean-up' : `waits for its clean-up: ${types}` };
+      }
       waiting.delete(key);
       await context.removeFinalizer(metadata, name);
     },

@@ -1,5 +1,5 @@
 import type { Kind, Metadata, Pointer, Resource } from '../../resource/index.ts';
-import { isNotFoundError, pointerOf } from '../../resource/index.ts';
+import { isNotFoundError, pointerOf, pointerText } from '../../resource/index.ts';
 import type { ControllerContext, Input, QueueController, ReconcileResult } from '../controller.ts';
 import { keyOf } from '../keys.ts';
 import type { Mapper } from './mappers.ts';
@@ -76,7 +76,7 @@ class QueueTransform<In, Out> {
     try {
       const wanted = mappedOutput(this.#settings, input);
       if (wanted === undefined) return await this.#letGo(context, input);
-      await this.#keep(context, input, wanted);
+      return await this.#keep(context, input, wanted);
     } catch (error) {
       if (!isDestroyOutputError(error)) throw error;
       // It stays held: letting it go would wake us, to hold it once more.
@@ -88,7 +88,7 @@ class QueueTransform<In, Out> {
     context: ControllerContext,
     input: Resource<In>,
     wanted: NonNullable<ReturnType<TransformSettings<In, Out>['map']>>,
-  ): Promise<void> {
+  ): Promise<ReconcileResult | void> {
     const settings = this.#settings;
     if (!input.metadata.finalizers.includes(settings.name)) {
       // Nobody may begin to hold what is on its way out.
@@ -106,14 +106,14 @@ class QueueTransform<In, Out> {
       if (!isPhaseConflictOf(error, pointer)) throw error;
       // It is being torn down: once it is gone we are woken, and make it anew.
       await this.#takeOutputDown(context, pointer);
-      return;
+      return waitsFor([pointer]);
     }
     await settings.after?.(context, input, written);
   }
 
-  async #letGo(context: ControllerContext, input: Resource<In>): Promise<void> {
+  async #letGo(context: ControllerContext, input: Resource<In>): Promise<ReconcileResult | void> {
     const { name } = this.#settings;
-    if (!(await this.#takeOutputsDown(context, input.metadata))) return;
+    if (!(await this.#takeOutputsDown(context, input.metadata))) return waitsFor(this.#outputs.of(input.metadata));
     if (!input.metadata.finalizers.includes(name)) return;
     await this.#settings.finalizerRemoval?.(context, input);
     await context.removeFinalizer(input.metadata, name);
@@ -147,6 +147,10 @@ class QueueTransform<In, Out> {
     if (during?.some((finalizer) => others.includes(finalizer))) return true;
     return until !== undefined && others.some((finalizer) => !until.includes(finalizer));
   }
+}
+
+function waitsFor(outputs: Iterable<Pointer>): ReconcileResult {
+  return { blockedBecause: `waits for ${[...outputs].map(pointerText).join(', ')} to go` };
 }
 
 function isOf(kind: Kind, { namespace, type }: Kind): boolean {

@@ -31,6 +31,7 @@ const seenBy: Readonly<Record<string, string>> = {
   'a list is ordered by UTF-16 units': 'list: one kind only',
   'a list is not filtered': 'queries: every term',
   'an error has no pointer': 'get: what is not there',
+  'a finalizer is as old as the last write': 'finalizerNotes: since when',
   'what is answered can be changed': 'values: what a call answers is deeply frozen',
   'an event is lost now and then': 'watchKindAggregated',
   'an event comes twice': 'bookmarks: W8',

@@ -2,7 +2,7 @@ import type { Environment } from '../../environment/index.ts';
 import type { Metadata, Pointer, Resource, ResourceInput } from '../../resource/index.ts';
 import { isVersionConflictError } from '../../resource/index.ts';
 import type { AggregatedWatch, CoreState, StateEvent, UpdateOptions, Watch, WatchKindOptions } from '../../state/index.ts';
-import { createAggregatedWatch, createWatch, mapSource, sourceOf } from '../../state/index.ts';
+import { createAggregatedWatch, createWatch, mapSource, optionalCalls, sourceOf } from '../../state/index.ts';
 
 /** Breaks one promise of a correct store, to show that the suite sees it. */
 export type Fault = (core: CoreState, environment: Environment) => CoreState;
@@ -22,7 +22,7 @@ export function over(core: CoreState, changed: Partial<CoreState>): CoreState {
     watchKind: (kind, call) => core.watchKind(kind, call),
     watchKindAggregated: (kind, call) => core.watchKindAggregated(kind, call),
     watchKinds: (kinds, call) => core.watchKinds(kinds, call),
-    ...(core.watchNamespaces && { watchNamespaces: core.watchNamespaces.bind(core) }),
+    ...optionalCalls(core),
     ...changed,
   };
 }
@@ -258,6 +258,13 @@ export const callFaults: Readonly<Record<string, Fault>> = {
         core.get(pointer, call).catch((error: { code?: string }) => {
           throw Object.assign(new Error('lost'), { name: 'SteadystateError', code: error.code });
         }),
+    }),
+  'a finalizer is as old as the last write': (core) =>
+    over(core, {
+      async finalizerNotes(pointer) {
+        const { updated, finalizers } = (await core.get(pointer)).metadata;
+        return finalizers.map((finalizer) => ({ finalizer, since: updated, actor: '' }));
+      },
     }),
   'what is answered can be changed': (core) =>
     over(core, {

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { bookmarkCases } from './bookmarks.ts';
 import { claimCases } from './claims.ts';
+import { finalizerNoteCases } from './finalizer-notes.ts';
 import { editCases } from './helpers.ts';
 import { lagCases } from './lag.ts';
 import { namespaceCases } from './namespaces.ts';
@@ -25,6 +26,7 @@ const allCases: readonly Case[] = [
   ...watchPointerCases,
   ...watchKindCases,
   ...namespaceCases,
+  ...finalizerNoteCases,
   ...streamCases,
   ...bookmarkCases,
   ...claimCases,

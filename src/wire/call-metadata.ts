@@ -1,5 +1,8 @@
 import type { SpanContext } from '../environment/index.ts';
 
+/** Metadata of a write that says who writes, UTF-8. */
+export const actorKey = 'steadystate-actor-bin';
+
 /** Metadata of a call that says whose part it is (W3C Trace Context). */
 export const traceParentKey = 'traceparent';
 
