@@ -36,28 +36,32 @@ export class LiveView implements AsyncDisposable {
   #timer: Disposable | undefined;
   #drawn = 0;
 
-  constructor(state: State, io: CliIo, environment: Environment) {
+  /** Shows the stacks of these namespaces, and of the default one. */
+  constructor(state: State, io: CliIo, environment: Environment, namespaces: readonly string[] = []) {
     this.#io = io;
     this.#environment = environment;
     this.#started = environment.elapsed();
-    this.#watches = [
-      this.#follow(state, stackDefinition.kind(), this.#stacks, (resource) => resource),
-      this.#follow(state, stackStatusDefinition.kind(), this.#statuses, (resource) => resource.spec as unknown as StackStatus),
-    ];
+    this.#watches = [...new Set([stackDefinition.defaultNamespace, ...namespaces])].flatMap((namespace) => [
+      this.#follow(state, stackDefinition.kind(namespace), this.#stacks, (resource) => resource),
+      this.#follow(state, stackStatusDefinition.kind(namespace), this.#statuses, (resource) => resource.spec as unknown as StackStatus),
+    ]);
     if (io.isTerminal) this.#schedule();
   }
 
   /** Resolves once all of these stacks are ready at their present version. */
-  async ready(ids: readonly string[]): Promise<void> {
+  async ready(stacks: readonly Resource['metadata'][]): Promise<void> {
     for (;;) {
-      if (this.#stop.signal.aborted || ids.every((id) => this.#isReady(id))) return;
+      if (this.#stop.signal.aborted || stacks.every((stack) => this.#isReady(nameOf(stack)))) return;
       await new Promise<void>((resolve) => this.#callbacks.push(resolve));
     }
   }
 
   /** The stacks that are not ready, and why. */
-  reasons(ids: readonly string[]): readonly string[] {
-    return ids.filter((id) => !this.#isReady(id)).map((id) => `${visibleText(id)}: ${this.#reason(id)}`);
+  reasons(stacks: readonly Resource['metadata'][]): readonly string[] {
+    return stacks
+      .map(nameOf)
+      .filter((id) => !this.#isReady(id))
+      .map((id) => `${visibleText(id)}: ${this.#reason(id)}`);
   }
 
   /** Draws a last time. */
@@ -92,8 +96,9 @@ export class LiveView implements AsyncDisposable {
     const watch = await state.follow(kind, { bootstrapContents: true, signal: this.#stop.signal });
     await watch.drain((batch) => {
       for (const event of batch) {
-        if (event.type === 'created' || event.type === 'updated') into.set(event.resource.metadata.id, read(event.resource as Resource));
-        if (event.type === 'destroyed') into.delete(event.resource.metadata.id);
+        if (event.type === 'created' || event.type === 'updated')
+          into.set(nameOf(event.resource.metadata), read(event.resource as Resource));
+        if (event.type === 'destroyed') into.delete(nameOf(event.resource.metadata));
       }
       if (this.#io.isTerminal) this.#schedule();
       else this.#tellChanges();
@@ -177,6 +182,11 @@ export class LiveView implements AsyncDisposable {
       .replace(/✓/g, '\u001b[32m✓\u001b[0m')
       .replace(/▸/g, '\u001b[33m▸\u001b[0m');
   }
+}
+
+/** A stack's id; elsewhere than in the default namespace with its namespace. */
+function nameOf({ namespace, id }: Resource['metadata']): string {
+  return namespace === stackDefinition.defaultNamespace ? id : `${namespace}/${id}`;
 }
 
 /** What fits on the screen: what is not ready comes first, so that it is never the part left out. */

@@ -1,6 +1,6 @@
-import { hostDefinitions, stackDefinition } from '../host/index.ts';
+import { hostDefinitions } from '../host/index.ts';
 import type { AnyResourceDefinition, Pointer, Readiness, Resource } from '../resource/index.ts';
-import { DefinitionRegistry, findError, invalid, isNotFoundError } from '../resource/index.ts';
+import { DefinitionRegistry, findError, isNotFoundError } from '../resource/index.ts';
 import type { State } from '../state/index.ts';
 import { resourceReadiness } from '../workload/index.ts';
 
@@ -15,16 +15,6 @@ export interface LocalProblem {
   readonly message: string;
 }
 
-/** The namespace that the host operator of `up` looks after. */
-const servedNamespace = 'default';
-
-/** A stack elsewhere would be stored, and never looked at: it is refused with a word. */
-export function checkServed({ metadata }: Pick<Resource, 'metadata'>): void {
-  if (metadata.type !== stackDefinition.type || metadata.namespace === servedNamespace) return;
-  const message = `the host operator looks after the namespace ${servedNamespace} only, found ${metadata.namespace}`;
-  throw invalid([{ path: 'metadata.namespace', message }], metadata);
-}
-
 /** Checks a bundle by the definitions that are known here. */
 export async function validateLocally(
   resources: readonly Resource[],
@@ -34,7 +24,6 @@ export async function validateLocally(
   const valid: Resource[] = [];
   resources.forEach((resource, index) => {
     try {
-      checkServed(resource);
       valid.push(registry.get(resource.metadata.type)?.from(resource) ?? resource);
     } catch (error) {
       const found = findError(error);

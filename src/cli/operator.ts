@@ -1,18 +1,18 @@
 import type { Environment } from '../environment/index.ts';
 import { hostOperator } from '../host/index.ts';
-import type { AnyResourceDefinition, DefinitionRegistry, Kind, Resource } from '../resource/index.ts';
+import type { AnyResourceDefinition, DefinitionRegistry, Resource } from '../resource/index.ts';
 import { pointerText } from '../resource/index.ts';
-import type { QueueController, Runtime } from '../runtime/index.ts';
-import { createRuntime, destroyController } from '../runtime/index.ts';
+import type { Namespaces, QueueController, Runtime } from '../runtime/index.ts';
+import { anyNamespace, createRuntime, destroyController, inputsIn } from '../runtime/index.ts';
 import type { Server } from '../server/index.ts';
 import { serveState } from '../server/index.ts';
-import type { State } from '../state/index.ts';
+import type { CoreState, State } from '../state/index.ts';
 import { registerDefinitions, validated, wrapCore } from '../state/index.ts';
 import type { OpenedStore } from '../stores/index.ts';
 import { storeUrlText } from '../stores/index.ts';
 import type { WorkloadDefinition } from '../workload/index.ts';
 import { embeddedWorkloadController, releaseFinalizer, statusDefinition } from '../workload/index.ts';
-import { checkServed, localRegistry, readinessOf } from './local-control.ts';
+import { localRegistry, readinessOf } from './local-control.ts';
 import { programVersion } from './version.ts';
 
 /** How long stopping all services of a machine may take, milliseconds. */
@@ -64,7 +64,9 @@ export interface Operator {
 /** Registers definitions, serves the store, and makes its controllers ready to run. */
 export async function startOperator(options: OperatorOptions): Promise<Operator> {
   const { environment, store, modules } = options;
-  const host = options.host ? hostOperator({ environment, directory: options.directory }) : undefined;
+  const host = options.host
+    ? hostOperator({ environment, namespaces: servedNamespaces(store.state), directory: options.directory })
+    : undefined;
   const registry: DefinitionRegistry = localRegistry(modules.flatMap(definitionsOf));
   const core = validated(store.state, registry);
   const state = wrapCore(core, { environment });
@@ -77,9 +79,12 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
     const controllers =
       typeof module.controllers === 'function' ? await module.controllers({ environment, state }) : (module.controllers ?? []);
     for (const controller of controllers) runtime.register(controller);
-    for (const workload of module.workloads ?? []) runtime.register(embeddedWorkloadController(workload, { environment }));
+    for (const workload of module.workloads ?? [])
+      runtime.register(
+        embeddedWorkloadController(workload, { environment, namespaces: servedNamespaces(core, workload.definition.defaultNamespace) }),
+      );
   }
-  runtime.register(destroyController(destroyedKinds(runtime, registry)));
+  runtime.register(destroyController(destroyedKinds(core, runtime, registry)));
   const server = await serveState({
     state: core,
     environment,
@@ -92,10 +97,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
       store: storeUrlText(store.url),
       ...(store.storeId !== undefined && { storeId: store.storeId }),
       ...(store.revision && { revision: store.revision }),
-      validate: (resource) => {
-        if (options.host) checkServed(resource as Resource);
-        return registry.get(resource.metadata.type)?.from(resource as Resource) ?? (resource as Resource);
-      },
+      validate: (resource) => registry.get(resource.metadata.type)?.from(resource as Resource) ?? (resource as Resource),
       readiness: (pointer) => readinessOf(state, pointer, registry),
       notes: (pointer) => notesOf(runtime, pointerText(pointer)),
       graph: () => JSON.stringify(runtime.graph()),
@@ -116,14 +118,19 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   };
 }
 
+/** All namespaces; on a store that cannot tell which there are, the default one. */
+function servedNamespaces(core: Pick<CoreState, 'watchNamespaces'>, otherwise = 'default'): Namespaces {
+  return core.watchNamespaces === undefined ? [otherwise] : anyNamespace;
+}
+
 /** Kinds that people write: what they tear down goes once nothing holds it. Types with one writer are that writer's. */
-function destroyedKinds(runtime: Runtime, registry: DefinitionRegistry): readonly Kind[] {
+function destroyedKinds(core: CoreState, runtime: Runtime, registry: DefinitionRegistry): Parameters<typeof destroyController>[0] {
   const exclusive = new Set(
     runtime.graph().controllers.flatMap(({ outputs }) => outputs.filter(({ kind }) => kind === 'exclusive').map(({ type }) => type)),
   );
   return [...registry]
     .filter(({ type }) => !exclusive.has(type))
-    .map(({ type, defaultNamespace }) => ({ namespace: defaultNamespace, type }));
+    .flatMap(({ type, defaultNamespace }) => inputsIn(servedNamespaces(core, defaultNamespace), type, 'primary'));
 }
 
 /** Controllers hold with their own names, workloads with that of their type. */

@@ -1,7 +1,8 @@
 import type { Environment, FilePort } from '../environment/index.ts';
 import type { Resource } from '../resource/index.ts';
 import { digest } from '../resource/index.ts';
-import type { ControllerContext, QueueController, ReconcileResult } from '../runtime/index.ts';
+import type { ControllerContext, Namespaces, QueueController, ReconcileResult } from '../runtime/index.ts';
+import { inputsIn, namespacesWith } from '../runtime/index.ts';
 import { find, finish, readStatus, systemCode, systemText, tellingFailure, writeStatus } from './companion.ts';
 import type { PathControllerOptions } from './file-controller.ts';
 import type { DirectorySpec, DirectoryStatus } from './file-definitions.ts';
@@ -26,7 +27,7 @@ export function directoryController(options: DirectoryControllerOptions): QueueC
   const { environment, namespaces, pollMs } = options;
   return {
     name: directoriesController,
-    inputs: namespaces.map((namespace) => ({ namespace, type: directoryDefinition.type, kind: 'primary' })),
+    inputs: inputsIn(namespaces, directoryDefinition.type, 'primary'),
     outputs: [{ type: directoryStatusDefinition.type, kind: 'exclusive' }],
     async reconcile(context, { pointer }): Promise<ReconcileResult | void> {
       const resource = await find(context, directoryDefinition.pointer(pointer.id, pointer.namespace));
@@ -42,14 +43,14 @@ export function directoryController(options: DirectoryControllerOptions): QueueC
         return finish(context, directoryStatusDefinition, pointer, directoriesController);
       }
       if (!resource.metadata.finalizers.includes(directoriesController)) await context.addFinalizer(pointer, directoriesController);
-      await keep(environment.files, context, resource, directoryDefinition.from(resource).spec, status);
+      await keep(options, context, resource, directoryDefinition.from(resource).spec, status);
       return { requeueAfterMs: pollMs };
     },
   };
 }
 
 async function keep(
-  files: FilePort,
+  { environment: { files }, namespaces }: DirectoryControllerOptions,
   context: ControllerContext,
   resource: Resource,
   spec: DirectorySpec,
@@ -87,7 +88,7 @@ async function keep(
         reason: 'NotAFolder',
         message: `${path} is there, but is no folder; move it away, or choose another path`,
       });
-    }
+    } else if (record === undefined) created = await wasMade(context, namespaces, path);
     await save({ state: 'Present', created });
   } catch (error) {
     context.signal.throwIfAborted();
@@ -95,6 +96,15 @@ async function keep(
     await save({ state: 'Failed', created, reason: 'CannotCreate', message: systemText(error) });
     throw error;
   }
+}
+
+/** Stacks that share a folder which one of them made: the last one to go removes it. */
+async function wasMade(context: ControllerContext, namespaces: Namespaces, path: string): Promise<boolean> {
+  for (const namespace of await namespacesWith(context, namespaces, directoryStatusDefinition.type)) {
+    const { items } = await context.list(directoryStatusDefinition.kind(namespace));
+    if (items.some(({ spec }) => spec.path === path && spec.created)) return true;
+  }
+  return false;
 }
 
 async function leadsToFolder(files: FilePort, path: string): Promise<boolean> {

@@ -2,7 +2,8 @@ import { posix } from 'node:path';
 import type { Environment, FilePort, FileStat } from '../environment/index.ts';
 import type { Pointer, Resource } from '../resource/index.ts';
 import { digest, pointerText } from '../resource/index.ts';
-import type { ControllerContext, QueueController, ReconcileResult } from '../runtime/index.ts';
+import type { ControllerContext, Namespaces, QueueController, ReconcileResult } from '../runtime/index.ts';
+import { inputsIn, namespacesWith } from '../runtime/index.ts';
 import { find, finish, keyOf, readStatus, systemCode, systemText, tellingFailure, writeStatus } from './companion.ts';
 import type { FileSpec, FileStatus } from './file-definitions.ts';
 import { fileDefinition, fileStatusDefinition } from './file-definitions.ts';
@@ -12,7 +13,7 @@ import { outsideProblem } from './paths.ts';
 
 export interface PathControllerOptions {
   readonly environment: Environment;
-  readonly namespaces: readonly string[];
+  readonly namespaces: Namespaces;
   /** How often the disk is looked at although no watch told anything, milliseconds. */
   readonly pollMs: number;
 }
@@ -23,7 +24,7 @@ export function fileController(options: PathControllerOptions): QueueController 
   return {
     name: filesController,
     concurrency: 16,
-    inputs: options.namespaces.map((namespace) => ({ namespace, type: fileDefinition.type, kind: 'primary' })),
+    inputs: inputsIn(options.namespaces, fileDefinition.type, 'primary'),
     outputs: [{ type: fileStatusDefinition.type, kind: 'exclusive' }],
     reconcile: (context, { pointer }) => keeper.reconcile(context, pointer),
     run: async (context) => keeper.start(context.wake),
@@ -42,7 +43,7 @@ class FileProblem extends Error {
 
 class FileKeeper {
   readonly #files: FilePort;
-  readonly #namespaces: readonly string[];
+  readonly #namespaces: Namespaces;
   readonly #pollMs: number;
   readonly #watches: FolderWatches;
   /** Which resource holds a path. */
@@ -166,7 +167,7 @@ class FileKeeper {
     const key = keyOf(pointer);
     let holder = this.#claims.get(path);
     if (holder === undefined && !recorded) {
-      for (const namespace of this.#namespaces) {
+      for (const namespace of await namespacesWith(context, this.#namespaces, fileStatusDefinition.type)) {
         const { items } = await context.list(fileStatusDefinition.kind(namespace));
         const other = items.find((item) => item.spec.path === path && item.spec.ours && keyOf(item.metadata) !== key);
         if (other !== undefined) holder = keyOf(other.metadata);

@@ -1,7 +1,8 @@
 import type { Environment } from '../environment/index.ts';
 import type { ResourceDefinition } from '../resource/index.ts';
 import { SteadystateError } from '../resource/index.ts';
-import type { Runtime } from '../runtime/index.ts';
+import type { Namespaces, Runtime } from '../runtime/index.ts';
+import { anyNamespace } from '../runtime/index.ts';
 import type { State } from '../state/index.ts';
 import type { WorkloadEvent } from '../workload/index.ts';
 import { embeddedWorkloadController, eventDefinition } from '../workload/index.ts';
@@ -20,8 +21,8 @@ export interface HostOperatorOptions {
   readonly environment: Environment;
   /** What a relative `directory` of a stack is relative to when the stack itself does not say. Absolute. */
   readonly directory?: string;
-  /** @default ['default'] */
-  readonly namespaces?: readonly string[];
+  /** Where stacks are looked after. @default every namespace, also those that come later */
+  readonly namespaces?: Namespaces;
   /**
    * Whether the processes end with the operator (gracefully, the last started first), or go on and are adopted by the
    * next one. A killed operator always leaves them. @default 'stop'
@@ -69,10 +70,10 @@ export function hostOperator(options: HostOperatorOptions): HostOperator {
       'the host operator needs process groups and signals, which Windows does not have; run it on Linux, macOS, or in WSL',
     );
   }
-  const { environment, namespaces = ['default'], pollMs = 10_000, onShutdown = 'stop', onLeftovers, onEvent } = options;
+  const { environment, namespaces = anyNamespace, pollMs = 10_000, onShutdown = 'stop', onLeftovers, onEvent } = options;
   const paths = { environment, namespaces, pollMs };
   const output = { maxBytes: options.maxOutputBytes ?? 10 * 1024 * 1024, keep: options.keptOutputs ?? 3 };
-  const workload = stackWorkload({ environment, namespaces, directory: options.directory });
+  const workload = stackWorkload({ environment, directory: options.directory });
   const stacks = embeddedWorkloadController(workload, { environment, namespaces, name: stacksController, ...(onEvent && { onEvent }) });
   return {
     definitions: hostDefinitions,

@@ -1,5 +1,6 @@
 import type { Environment } from '../environment/index.ts';
-import type { QueueController } from '../runtime/index.ts';
+import type { Namespaces, QueueController } from '../runtime/index.ts';
+import { inputsIn } from '../runtime/index.ts';
 import { processesController } from './names.ts';
 import type { RotationOptions } from './output-file.ts';
 import { processDefinition, processStatusDefinition } from './process-definition.ts';
@@ -7,7 +8,7 @@ import { ProcessKeeper } from './process-keeper.ts';
 
 export interface ProcessControllerOptions {
   readonly environment: Environment;
-  readonly namespaces: readonly string[];
+  readonly namespaces: Namespaces;
   /** Whether processes end with this program, or go on and are adopted by the next one. */
   readonly onShutdown: 'stop' | 'leave';
   readonly output: RotationOptions;
@@ -22,7 +23,7 @@ export function processController(options: ProcessControllerOptions): QueueContr
     name: processesController,
     // A reconcile waits for nothing but the store and short system calls, but there are many of them.
     concurrency: 16,
-    inputs: options.namespaces.map((namespace) => ({ namespace, type: processDefinition.type, kind: 'primary' })),
+    inputs: inputsIn(options.namespaces, processDefinition.type, 'primary'),
     outputs: [{ type: processStatusDefinition.type, kind: 'exclusive' }],
     reconcile: (context, { pointer }) => keeper.reconcile(context, pointer),
     async run(context) {

@@ -9,7 +9,7 @@ import type { ProcessInput } from './process-definition.ts';
 import { processDefinition } from './process-definition.ts';
 import type { ReadySpec } from './shared-schemas.ts';
 import type { ServiceSpec, StackSpec } from './stack-definition.ts';
-import { isFileWithMode } from './stack-definition.ts';
+import { isFileWithMode, stackDefinition } from './stack-definition.ts';
 import { portTexts } from './stack-issues.ts';
 
 /** A stack with all that its children are computed from. */
@@ -63,13 +63,17 @@ export function portOwners(spec: StackSpec): ReadonlyMap<string, string> {
 }
 
 /** The file that the output of a service goes to. */
-export function outputFileOf(plan: Pick<StackPlan, 'directory' | 'name'>, service: string): string {
+export function outputFileOf(plan: OutputPlace, service: string): string {
   return posix.join(logsPath(plan), `${service}.log`);
 }
 
-function logsPath({ directory, name }: Pick<StackPlan, 'directory' | 'name'>): string {
-  return posix.join(directory, logsFolder, pathStep(name));
+/** Stacks of one name in two namespaces may live in one directory: their outputs are apart. */
+function logsPath({ directory, namespace, name }: OutputPlace): string {
+  const own = namespace === stackDefinition.defaultNamespace ? pathStep(name) : `${pathStep(name)}@${pathStep(namespace)}`;
+  return posix.join(directory, logsFolder, own);
 }
+
+type OutputPlace = Pick<StackPlan, 'directory' | 'namespace' | 'name'>;
 
 /** The folders of a stack by path: its own, those of its files, and that of its output. Each behind the one it lies in. */
 function folderChildren(plan: StackPlan): Map<string, Desired> {

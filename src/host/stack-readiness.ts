@@ -1,8 +1,10 @@
 import type { Environment } from '../environment/index.ts';
 import type { Resource } from '../resource/index.ts';
 import { isNotFoundError } from '../resource/index.ts';
-import type { ControllerContext } from '../runtime/index.ts';
+import type { ControllerContext, Namespaces } from '../runtime/index.ts';
+import { namespacesWith } from '../runtime/index.ts';
 import type { State } from '../state/index.ts';
+import { listNamespaces } from '../state/index.ts';
 import type { CompanionSpec, Condition } from '../workload/index.ts';
 import { readParent, setCondition } from '../workload/index.ts';
 import { processesController, stacksController } from './names.ts';
@@ -14,8 +16,9 @@ import { stackStatusDefinition } from './stack-definition.ts';
  * Before an operator starts: what the last one left as ready and is not any more must not pass for ready until it was
  * looked at. What still runs is left alone.
  */
-export async function distrustReadiness(state: State, environment: Environment, namespaces: readonly string[]): Promise<void> {
-  for (const namespace of namespaces) {
+export async function distrustReadiness(state: State, environment: Environment, namespaces: Namespaces): Promise<void> {
+  const places = { namespaces: (type: string) => listNamespaces(state, type) };
+  for (const namespace of await namespacesWith(places, namespaces, stackStatusDefinition.type)) {
     const ready = new Set<string>();
     for (const { metadata, spec } of (await state.list(processStatusDefinition.kind(namespace))).items) {
       const identity = recordedIdentity(spec);
@@ -42,9 +45,9 @@ export async function distrustReadiness(state: State, environment: Environment, 
 }
 
 /** When an operator has stopped its processes: their stacks are not ready, also for who looks while nobody runs. */
-export async function tellStopped(context: ControllerContext, environment: Environment, namespaces: readonly string[]): Promise<void> {
+export async function tellStopped(context: ControllerContext, environment: Environment, namespaces: Namespaces): Promise<void> {
   const message = 'its operator was stopped, and its processes with it';
-  for (const namespace of namespaces) {
+  for (const namespace of await namespacesWith(context, namespaces, stackStatusDefinition.type)) {
     for (const { metadata } of (await context.list(stackStatusDefinition.kind(namespace))).items) {
       await context.updateWithConflicts(stackStatusDefinition.pointer(metadata.id, namespace), (draft) =>
         markUnready(draft.spec as CompanionSpec, 'False', 'OperatorStopped', message, environment.timestamp()),

@@ -38,7 +38,7 @@ export async function stackOutputs(
       { pointer },
     );
   return (service === undefined ? Object.keys(spec.services) : [service]).map((name) => {
-    const file = outputFileOf({ directory, name: stack.id }, name);
+    const file = outputFileOf({ directory, namespace: pointer.namespace, name: stack.id }, name);
     return { service: name, file, earlier: rotatedNames(file, keptOutputs) };
   });
 }

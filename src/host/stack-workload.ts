@@ -32,7 +32,6 @@ export interface StackExtra {
 
 export interface StackWorkloadOptions {
   readonly environment: Environment;
-  readonly namespaces: readonly string[];
   /** What a relative `directory` is relative to when the stack does not say. */
   readonly directory?: string | undefined;
 }
@@ -138,7 +137,7 @@ async function settlePorts(
   const missing = stackPorts(spec).filter((name) => before[name] === undefined);
   if (missing.length === 0) return before;
   const taken = new Set(Object.values(before));
-  for (const port of await portsOfOthers(options, reconciler, request)) taken.add(port);
+  for (const port of await portsOfOthers(reconciler, request)) taken.add(port);
   const ports: Record<string, number> = { ...before };
   for (const name of missing) {
     const port = await freePort(options.environment, taken);
@@ -148,17 +147,11 @@ async function settlePorts(
   return ports;
 }
 
-async function portsOfOthers(
-  { namespaces }: StackWorkloadOptions,
-  reconciler: Reconciler,
-  { signal }: ReconcileRequest,
-): Promise<readonly number[]> {
+/** Of all stacks of this machine, in whatever namespace. */
+async function portsOfOthers(reconciler: Reconciler, { signal }: ReconcileRequest): Promise<readonly number[]> {
   const ports: number[] = [];
-  for (const namespace of namespaces) {
-    for (const { body } of await reconciler.port.list(kindOfType(stackStatusDefinition.type), { signal, namespace })) {
-      ports.push(...Object.values((body as { extra?: StackExtra }).extra?.ports ?? {}));
-    }
-  }
+  for (const { body } of await reconciler.port.list(kindOfType(stackStatusDefinition.type), { signal }))
+    ports.push(...Object.values((body as { extra?: StackExtra }).extra?.ports ?? {}));
   return ports;
 }
 

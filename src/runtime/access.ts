@@ -1,5 +1,6 @@
 import type { Kind, Pointer } from '../resource/index.ts';
 import { kindText, pointerText, SteadystateError, visibleText } from '../resource/index.ts';
+import { isAnyNamespace } from './any-namespace.ts';
 import type { Input, Output } from './controller.ts';
 
 const finalizerInputs: ReadonlySet<string> = new Set(['strong', 'primary', 'mapped']);
@@ -29,8 +30,17 @@ export class AccessLimits {
 
   checkList(kind: Kind): void {
     if (this.#outputs.has(kind.type)) return;
-    if (this.#inputs.some((input) => input.type === kind.type && input.namespace === kind.namespace && input.id === undefined)) return;
+    if (this.#inputs.some((input) => input.type === kind.type && isIn(input, kind.namespace) && input.id === undefined)) return;
     throw this.#denied(`may not list ${kindText(kind)}`, 'an input without an id, or an output', kind);
+  }
+
+  checkNamespaces(type: string): void {
+    if (this.#outputs.has(type)) return;
+    if (this.#inputs.some((input) => input.type === type && isAnyNamespace(input.namespace))) return;
+    throw new SteadystateError(
+      'Forbidden',
+      `the controller ${visibleText(this.#name)} may not ask where ${visibleText(type)} are: declare the type as an input in any namespace, or an output`,
+    );
   }
 
   checkWrite(pointer: Pointer): void {
@@ -61,5 +71,9 @@ export class AccessLimits {
 
 /** Whether a resource is of an input. */
 export function covers(input: Input, { namespace, type, id }: Pointer): boolean {
-  return input.type === type && input.namespace === namespace && (input.id === undefined || input.id === id);
+  return input.type === type && isIn(input, namespace) && (input.id === undefined || input.id === id);
+}
+
+function isIn(input: Input, namespace: string): boolean {
+  return isAnyNamespace(input.namespace) || input.namespace === namespace;
 }

@@ -104,7 +104,7 @@ export class ClassicRunner implements Runner {
       },
       queueReconcile: () => wakeUp.wake(),
       updateInputs: (inputs) => {
-        const problem = inputsProblem(this.controller, inputs);
+        const problem = inputsProblem(this.controller, inputs, this.#options.core);
         if (problem !== undefined) throw invalid([{ path: `controller ${this.controller.name}`, message: problem }]);
         if (this.#setInputs(inputs, () => {})) wakeUp.wake();
       },

@@ -3,7 +3,7 @@ import { noSpan } from '../environment/index.ts';
 import type { Pointer, Resource } from '../resource/index.ts';
 import { canonicalText, isNotFoundError, utf8Length } from '../resource/index.ts';
 import type { CallOptions, CoreState, State } from '../state/index.ts';
-import { notFound, optionalCalls, owned, wrapCore } from '../state/index.ts';
+import { listNamespaces, notFound, optionalCalls, owned, wrapCore } from '../state/index.ts';
 import type { AccessLimits } from './access.ts';
 import type { Breather } from './breather.ts';
 import type { Cache } from './cache.ts';
@@ -103,6 +103,12 @@ export function controllerContext(options: ContextOptions): ControllerContext {
       instruments.reads.add(1, instruments.labels);
       if (!view.filled) await cache.filled(kind, more.signal ?? hardSignal);
       return cache.list(kind, view, more) as never;
+    },
+    async namespaces(type) {
+      limits.checkNamespaces(type);
+      await breathe();
+      instruments.reads.add(1, instruments.labels);
+      return listNamespaces(state, type, call);
     },
     uncached,
     async abortSignalOnTeardown(pointer, more) {

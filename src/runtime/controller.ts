@@ -12,6 +12,7 @@ import type {
   UpdateOptions,
   Updater,
 } from '../state/index.ts';
+import type { AnyNamespace } from './any-namespace.ts';
 
 /**
  * What a controller reads and is woken by.
@@ -19,7 +20,8 @@ import type {
  * Queue controllers: `primary` (its keys are the queue's), `mapped` (turned into primary keys), `mappedDestroyReady`.
  */
 export interface Input {
-  readonly namespace: string;
+  /** `anyNamespace`: the type wherever it is, also in namespaces that come later. */
+  readonly namespace: string | AnyNamespace;
   readonly type: string;
   readonly id?: string;
   readonly kind: 'weak' | 'strong' | 'destroyReady' | 'primary' | 'mapped' | 'mappedDestroyReady';
@@ -37,6 +39,8 @@ export interface ControllerReader {
   get<Spec = unknown>(pointer: Pointer<Spec>, options?: ReadOptions): Promise<Resource<Spec>>;
   /** The same. */
   list<Spec = unknown>(kind: TypedKind<Spec>, options?: ListOptions): Promise<ResourceList<Spec>>;
+  /** The namespaces in which a type has resources, past the cache, sorted. Of an input in any namespace, or an output. */
+  namespaces(type: string): Promise<readonly string[]>;
   /** The same reads past the cache, linearizable. */
   readonly uncached: Pick<ControllerReader, 'get' | 'list'>;
   abortSignalOnTeardown(pointer: Pointer, options: CallOptions & { readonly signal: AbortSignal }): Promise<AbortSignal>;

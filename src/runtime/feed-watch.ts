@@ -4,11 +4,7 @@ import { errorCode, kindText } from '../resource/index.ts';
 import type { AggregatedWatch, Bookmark, CoreState, StateEvent, WatchKindOptions } from '../state/index.ts';
 import { kindKeyOf } from './keys.ts';
 import type { KindFeed } from './kind-feed.ts';
-
-const firstDelayMs = 100;
-const maxDelayMs = 30_000;
-/** A watch that lasted this long was a good one, milliseconds. */
-const steadyMs = 5_000;
+import { WatchBackoff } from './watch-backoff.ts';
 
 export interface FeedWatchOptions {
   readonly core: CoreState;
@@ -33,11 +29,11 @@ export class FeedWatch {
   readonly #onKindErrored: FeedWatchOptions['onKindErrored'];
   readonly #onMoved: FeedWatchOptions['onMoved'];
   readonly #stop = new AbortController();
+  readonly #backoff: WatchBackoff;
   #bookmark: Bookmark | undefined;
   /** Events that are held until the feeds are at one revision again. */
   #held: StateEvent[] = [];
   #refilling = false;
-  #delayMs = firstDelayMs;
 
   constructor(options: FeedWatchOptions) {
     this.#core = options.core;
@@ -48,6 +44,7 @@ export class FeedWatch {
     this.#cached = options.feeds.some((feed) => feed.view !== undefined);
     this.#onKindErrored = options.onKindErrored;
     this.#onMoved = options.onMoved;
+    this.#backoff = new WatchBackoff(options.environment);
   }
 
   stop(): void {
@@ -57,7 +54,7 @@ export class FeedWatch {
   /** Runs until it is stopped, or the store is closed. */
   async run(): Promise<void> {
     while (!this.#stop.signal.aborted && this.#feeds.size > 0) {
-      const start = this.#environment.elapsed();
+      this.#backoff.begin();
       let failure: unknown;
       try {
         failure = await this.#watch();
@@ -73,11 +70,8 @@ export class FeedWatch {
       if (errorCode(failure) === 'InvalidBookmark' && this.#bookmark !== undefined) {
         this.#log.log('info', `the bookmark of ${text} has expired; all contents are read again`, {});
         this.#bookmark = undefined;
-      } else this.#log.log('warn', `the watch of ${text} failed; trying again`, { error: failure, delayMs: this.#delayMs });
-      if (this.#environment.elapsed() - start >= steadyMs) this.#delayMs = firstDelayMs;
-      // Half of the time is fixed, half by chance, so that many do not come back at once.
-      await this.#environment.sleep(this.#delayMs * (0.5 + this.#environment.random() / 2), this.#stop.signal).catch(() => {});
-      this.#delayMs = Math.min(this.#delayMs * 2, maxDelayMs);
+      } else this.#log.log('warn', `the watch of ${text} failed; trying again`, { error: failure, delayMs: this.#backoff.delayMs });
+      await this.#backoff.pause(this.#stop.signal);
     }
   }
 
@@ -135,7 +129,7 @@ export class FeedWatch {
       case 'updated':
       case 'destroyed': {
         // Contents alone do not show that the watch works.
-        if (event.bookmark !== undefined) this.#delayMs = firstDelayMs;
+        if (event.bookmark !== undefined) this.#backoff.reset();
         const { metadata } = event.resource;
         const feed = this.#feeds.get(kindKeyOf(metadata));
         if (feed === undefined) return;

@@ -2,12 +2,21 @@ import type { Environment, Logger } from '../environment/index.ts';
 import type { Kind, Metadata } from '../resource/index.ts';
 import { kindText } from '../resource/index.ts';
 import type { CoreState } from '../state/index.ts';
+import type { AnyNamespace } from './any-namespace.ts';
+import { isAnyNamespace } from './any-namespace.ts';
 import { Cache } from './cache.ts';
 import { FeedWatch } from './feed-watch.ts';
 import { kindKeyOf } from './keys.ts';
 import type { FeedSubscriber } from './kind-feed.ts';
 import { KindFeed } from './kind-feed.ts';
 import { KindView } from './kind-view.ts';
+import { TypeFeed } from './type-feed.ts';
+
+/** A kind, or a type wherever it is. */
+export interface WantedKind {
+  readonly namespace: string | AnyNamespace;
+  readonly type: string;
+}
 
 interface Watched {
   readonly feed: KindFeed;
@@ -21,7 +30,9 @@ export class Feeds {
   readonly #options: { readonly core: CoreState; readonly environment: Environment; readonly log: Logger };
   readonly #cached: readonly KindFeed[];
   readonly #watched = new Map<string, Watched>();
-  readonly #running = new Map<FeedWatch, Promise<void>>();
+  /** Types that somebody wants in any namespace. */
+  readonly #types = new Map<string, TypeFeed>();
+  readonly #running = new Map<FeedWatch | TypeFeed, Promise<void>>();
   #started = false;
 
   constructor(options: {
@@ -45,7 +56,8 @@ export class Feeds {
   }
 
   /** Tells what is there already, then what changes. Once nobody wants a kind any more its watch ends. */
-  subscribe({ namespace, type }: Kind, subscriber: FeedSubscriber): Disposable {
+  subscribe({ namespace, type }: WantedKind, subscriber: FeedSubscriber): Disposable {
+    if (isAnyNamespace(namespace)) return this.#subscribeType(type, subscriber);
     const key = kindKeyOf({ namespace, type });
     let watched = this.#watched.get(key);
     if (watched === undefined) {
@@ -66,12 +78,39 @@ export class Feeds {
   }
 
   /** Metadata of all that is known of a kind. */
-  known(kind: Kind): Iterable<Metadata> {
+  known({ namespace, type }: WantedKind): Iterable<Metadata> {
+    if (isAnyNamespace(namespace)) return this.#types.get(type)?.known() ?? [];
+    const kind = { namespace, type };
     return this.#watched.get(kindKeyOf(kind))?.feed.known() ?? [];
+  }
+
+  #subscribeType(type: string, subscriber: FeedSubscriber): Disposable {
+    let found = this.#types.get(type);
+    if (found === undefined) {
+      found = new TypeFeed({
+        ...this.#options,
+        type,
+        subscribe: (kind, more) => this.subscribe(kind, more),
+        known: (kind) => this.known(kind),
+      });
+      this.#types.set(type, found);
+      this.#follow(found);
+    }
+    const feed = found;
+    const subscription = feed.subscribe(subscriber);
+    return {
+      [Symbol.dispose]: () => {
+        subscription[Symbol.dispose]();
+        if (feed.subscribed || this.#types.get(type) !== feed) return;
+        this.#types.delete(type);
+        feed.stop();
+      },
+    };
   }
 
   /** Ends all watches; resolves once they are closed. */
   async stop(): Promise<void> {
+    for (const feed of this.#types.values()) feed.stop();
     for (const watch of this.#running.keys()) watch.stop();
     await Promise.all(this.#running.values());
   }
@@ -88,10 +127,14 @@ export class Feeds {
       },
       onMoved: () => this.cache.moved(),
     });
+    this.#follow(watch);
+    return watch;
+  }
+
+  #follow(watch: FeedWatch | TypeFeed): void {
     this.#running.set(
       watch,
       watch.run().finally(() => this.#running.delete(watch)),
     );
-    return watch;
   }
 }

@@ -1,12 +1,18 @@
+import { isAnyNamespace } from './any-namespace.ts';
 import type { AnyController, Input, Output } from './controller.ts';
 import { isQueueController } from './controller.ts';
+
+export interface GraphInput extends Omit<Input, 'namespace'> {
+  readonly namespace?: string;
+}
 
 /** Which controller reads and writes what. Plain data: as JSON it is the export for programs. */
 export interface ControllerGraph {
   readonly controllers: readonly {
     readonly name: string;
     readonly kind: 'queue' | 'classic';
-    readonly inputs: readonly Input[];
+    /** Without a namespace: in any. */
+    readonly inputs: readonly GraphInput[];
     readonly outputs: readonly Output[];
   }[];
 }
@@ -16,7 +22,12 @@ export function graphOf(controllers: readonly AnyController[]): ControllerGraph 
     controllers: controllers.map((controller) => ({
       name: controller.name,
       kind: isQueueController(controller) ? 'queue' : 'classic',
-      inputs: controller.inputs.map(({ namespace, type, id, kind }) => ({ namespace, type, ...(id !== undefined && { id }), kind })),
+      inputs: controller.inputs.map(({ namespace, type, id, kind }) => ({
+        ...(!isAnyNamespace(namespace) && { namespace }),
+        type,
+        ...(id !== undefined && { id }),
+        kind,
+      })),
       outputs: controller.outputs.map(({ type, kind }) => ({ type, kind })),
     })),
   };
@@ -51,7 +62,8 @@ function draw(graph: ControllerGraph): Drawing {
   for (const controller of graph.controllers) {
     const self = nodeOf(controllers, 'c', controller.name);
     for (const input of controller.inputs) {
-      const where = input.id === undefined ? input.namespace : `${input.namespace}/${input.id}`;
+      const namespace = input.namespace ?? 'any namespace';
+      const where = input.id === undefined ? namespace : `${namespace}/${input.id}`;
       connect(nodeOf(types, 't', input.type), self, `${input.kind} (${where})`);
     }
     for (const output of controller.outputs) connect(self, nodeOf(types, 't', output.type), output.kind);

@@ -1,6 +1,8 @@
+export type { AnyNamespace, Namespaces } from './any-namespace.ts';
+export { anyNamespace, inputsIn, isAnyNamespace, namespacesWith } from './any-namespace.ts';
 export type * from './controller.ts';
 export { isQueueController } from './controller.ts';
-export type { ControllerGraph } from './graph.ts';
+export type { ControllerGraph, GraphInput } from './graph.ts';
 export { graphToDot, graphToMermaid } from './graph.ts';
 export type { CleanupHandler, CleanupSettings, DependentsOptions } from './ready-made/cleanup.ts';
 export { cleanup, hasNoOutputs, removeOutputs } from './ready-made/cleanup.ts';

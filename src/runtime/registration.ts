@@ -1,4 +1,6 @@
-import { kindText, nameProblem, visibleText } from '../resource/index.ts';
+import { nameProblem, visibleText } from '../resource/index.ts';
+import type { CoreState } from '../state/index.ts';
+import { inputText, isAnyNamespace } from './any-namespace.ts';
 import type { AnyController, Input, Output } from './controller.ts';
 import { isQueueController } from './controller.ts';
 
@@ -7,28 +9,34 @@ const families = {
   classic: { named: 'a classic controller', kinds: ['weak', 'strong', 'destroyReady'] },
 } as const;
 
+/** What inputs ask of the store. */
+export type InputStore = Pick<CoreState, 'watchNamespaces'>;
+
 /** What is wrong with a registration, in words; none: it fits beside the others. */
-export function registrationProblem(controller: AnyController, others: readonly AnyController[]): string | undefined {
+export function registrationProblem(controller: AnyController, others: readonly AnyController[], store: InputStore): string | undefined {
   if (typeof controller.name !== 'string' || controller.name === '') return 'a controller needs a name';
   if (others.some((other) => other.name === controller.name))
     return `a controller named ${visibleText(controller.name)} is registered already`;
-  return inputsProblem(controller, controller.inputs) ?? queueProblem(controller) ?? outputsProblem(controller.outputs, others);
+  return inputsProblem(controller, controller.inputs, store) ?? queueProblem(controller) ?? outputsProblem(controller.outputs, others);
 }
 
 /** The same for inputs alone, which may change while a classic controller runs. */
-export function inputsProblem(controller: AnyController, inputs: readonly Input[]): string | undefined {
+export function inputsProblem(controller: AnyController, inputs: readonly Input[], store: InputStore): string | undefined {
   const family = isQueueController(controller) ? families.queue : families.classic;
   const seen = new Set<string>();
   for (const input of inputs) {
     const { namespace, type, id, kind } = input;
     for (const [field, name] of Object.entries({ namespace, type, id })) {
-      const problem = field === 'id' && name === undefined ? undefined : nameProblem(name as string);
+      const isOpen = (field === 'id' && name === undefined) || (field === 'namespace' && isAnyNamespace(namespace));
+      const problem = isOpen ? undefined : nameProblem(name as string);
       if (problem !== undefined) return `the ${field} of an input: ${problem}`;
     }
     if (!(family.kinds as readonly string[]).includes(kind))
-      return `the input ${kindText(input)} is of kind ${kind}; ${family.named} takes ${family.kinds.join(', ')}`;
+      return `the input ${inputText(input)} is of kind ${kind}; ${family.named} takes ${family.kinds.join(', ')}`;
+    if (isAnyNamespace(namespace) && store.watchNamespaces === undefined)
+      return `the input ${inputText(input)}: this store cannot tell in which namespaces a type has resources; name the namespaces`;
     const key = JSON.stringify([namespace, type, id ?? null]);
-    if (seen.has(key)) return `the input ${kindText(input)}${id === undefined ? '' : `, ${visibleText(id)},`} is declared twice`;
+    if (seen.has(key)) return `the input ${inputText(input)}${id === undefined ? '' : `, ${visibleText(id)},`} is declared twice`;
     seen.add(key);
   }
   return undefined;
@@ -40,7 +48,7 @@ function queueProblem(controller: AnyController): string | undefined {
   if (!inputs.some((input) => input.kind === 'primary')) return 'a queue controller needs a primary input';
   const mapped = inputs.find((input) => input.kind !== 'primary');
   if (mapped !== undefined && mapInput === undefined)
-    return `the input ${kindText(mapped)} is ${mapped.kind}, so the controller needs mapInput`;
+    return `the input ${inputText(mapped)} is ${mapped.kind}, so the controller needs mapInput`;
   if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1))
     return `concurrency must be a whole number from 1, found ${concurrency}`;
   return undefined;

@@ -130,7 +130,7 @@ class ControllerRuntime implements Runtime {
 
   register(controller: AnyController): void {
     const others = this.#runners.map((runner) => runner.controller);
-    const problem = this.#phase === 'stopped' ? 'the runtime has stopped' : registrationProblem(controller, others);
+    const problem = this.#phase === 'stopped' ? 'the runtime has stopped' : registrationProblem(controller, others, this.#options.state);
     if (problem !== undefined) throw invalid([{ path: `controller ${controller.name}`, message: problem }]);
     const runner = this.#makeRunner(controller);
     this.#runners.push(runner);

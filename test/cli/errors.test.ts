@@ -99,11 +99,6 @@ describe('bad files', () => {
       'metadata: { type: stak, id: a }\nspec: {}\n',
       /bad\.yaml:1:\d+: metadata\.type: unknown type stak; known are .*stack/,
     ],
-    [
-      'a namespace that nobody looks after',
-      smallStack.replace('id: small', 'id: small, namespace: elsewhere'),
-      /bad\.yaml:2:\d+: .*metadata\.namespace: the host operator looks after the namespace default only/,
-    ],
     ['no spec', 'metadata: { type: stack, id: a }\n', /bad\.yaml:1:1: needs a spec/],
     ['one resource twice', `${smallStack}---${smallStack}`, /stands here twice/],
     ['duplicate keys', 'metadata: { type: stack, id: a }\nspec: {}\nspec: {}\n', /bad\.yaml:3:1: spec: this key stands here twice/],

@@ -19,9 +19,9 @@ import {
 import type { Resource, ResourceDefinition } from '../../src/resource/index.ts';
 import { DefinitionRegistry, digest } from '../../src/resource/index.ts';
 import type { Runtime } from '../../src/runtime/index.ts';
-import { createRuntime, destroyController } from '../../src/runtime/index.ts';
+import { anyNamespace, createRuntime, destroyController, inputsIn } from '../../src/runtime/index.ts';
 import type { CoreState, State } from '../../src/state/index.ts';
-import { validated, wrapCore } from '../../src/state/index.ts';
+import { listNamespaces, validated, wrapCore } from '../../src/state/index.ts';
 import type { CompanionSpec } from '../../src/workload/index.ts';
 
 export interface Store {
@@ -78,7 +78,7 @@ export async function startHost(options: Partial<HostOperatorOptions> & { readon
     const runtime = createRuntime({ state: core, environment });
     await operator.prepare(state);
     operator.register(runtime);
-    runtime.register(destroyController([stackDefinition.kind()]));
+    runtime.register(destroyController(inputsIn(anyNamespace, stackDefinition.type, 'primary')));
     const stop = new AbortController();
     running = { runtime, stop, ended: runtime.run(stop.signal) };
     await runtime.synced();
@@ -181,11 +181,19 @@ export async function describeAll(host: Host): Promise<string> {
   const lines: string[] = [];
   for (const definition of hostDefinitions) {
     if (definition.type === fileDefinition.type) continue;
-    for (const { metadata, spec } of (await host.state.list({ namespace: 'default', type: definition.type })).items) {
-      lines.push(`${definition.displayType} ${metadata.id} ${metadata.phase} ${metadata.finalizers.join()} ${JSON.stringify(spec)}`);
+    for (const { metadata, spec } of await allOf(host, definition.type)) {
+      lines.push(
+        `${definition.displayType} ${metadata.namespace}/${metadata.id} ${metadata.phase} ${metadata.finalizers.join()} ${JSON.stringify(spec)}`,
+      );
     }
   }
   return lines.join('\n');
+}
+
+async function allOf(host: Host, type: string): Promise<readonly Resource[]> {
+  const found: Resource[] = [];
+  for (const namespace of await listNamespaces(host.state, type)) found.push(...(await host.state.list({ namespace, type })).items);
+  return found;
 }
 
 /** Ids of everything of the host operator that there is. */
@@ -193,7 +201,7 @@ export async function everything(host: Host): Promise<readonly string[]> {
   const found: string[] = [];
   for (const { type, displayType } of hostDefinitions) {
     if (!type.endsWith(`.${hostGroup}`)) continue;
-    for (const { metadata } of (await host.state.list({ namespace: 'default', type })).items) found.push(`${displayType} ${metadata.id}`);
+    for (const { metadata } of await allOf(host, type)) found.push(`${displayType} ${metadata.id}`);
   }
   return found;
 }

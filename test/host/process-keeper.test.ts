@@ -62,9 +62,9 @@ async function world(options: { readonly onShutdown?: 'stop' | 'leave' } = {}): 
         return epoch.dead ? new Promise(() => {}) : answer;
       };
     const guarded = { ...core } as Record<string, unknown>;
-    for (const name of ['get', 'list', 'create', 'update', 'destroy', 'watch', 'watchKind', 'watchKindAggregated', 'watchKinds'] as const) {
-      guarded[name] = guard(['create', 'update', 'destroy'].includes(name), core[name].bind(core) as never);
-    }
+    const writes = ['create', 'update', 'destroy'] as const;
+    for (const name of [...writes, 'get', 'list', 'watch', 'watchKind', 'watchKindAggregated', 'watchKinds', 'watchNamespaces'] as const)
+      guarded[name] = guard(writes.includes(name as never), core[name]?.bind(core) as never);
     return { ...guarded, capabilities: core.capabilities } as unknown as CoreState;
   }
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { anyNamespace } from '../../src/runtime/index.ts';
 import { eventDefinition, parentAnnotation, pausedAnnotation, readParent, reconcileAtAnnotation } from '../../src/workload/index.ts';
 import { apps, boxes, childrenOf, otherBoxes, World } from './embedded-world.ts';
 
@@ -195,6 +196,31 @@ describe('namespaces', () => {
     await world.app([{ kind: 'otherBoxes', id: 'o' }], 'app', 'second');
     expect((await world.status('app', 'second')).created).toBe(true);
     expect(await world.present('default')).toEqual(['o']);
+  });
+
+  test('workloads of any namespace: of one name, in namespaces that come later, apart to their end', async () => {
+    await start({}, { namespaces: anyNamespace });
+    const places = ['default', 'second', 'third'];
+    for (const namespace of places) await world.app([{ kind: 'otherBoxes', id: 'o', namespace }], 'app', namespace);
+    for (const namespace of places) {
+      expect((await world.status('app', namespace)).created).toBe(true);
+      expect(await world.present(namespace)).toEqual(['o']);
+    }
+    const owner = { owner: 'Apps-reconciler' };
+    await world.state.updateWithConflicts(otherBoxes.pointer('o', 'third'), (draft) => void (draft.spec = { size: 9 }), owner);
+    await world.settle();
+    expect((await world.find(otherBoxes.pointer('o', 'third')))?.spec).toEqual({ size: 1 });
+    await world.state.teardown(apps.pointer('app', 'second'));
+    await world.settle();
+    expect(await world.find(apps.pointer('app', 'second'))).toBeUndefined();
+    expect(await Promise.all(places.map((namespace) => world.present(namespace)))).toEqual([['o'], [], ['o']]);
+    // Past its finalizer, and while nobody looks: what is left is found in its namespace.
+    await world.halt();
+    await world.state.removeFinalizer(apps.pointer('app', 'third'), 'Apps.example.dev/finalizer');
+    await world.state.destroy(apps.pointer('app', 'third'));
+    await world.start();
+    expect(await Promise.all(places.map((namespace) => world.present(namespace)))).toEqual([['o'], [], []]);
+    expect(world.environment.open.counts().watch).toBeLessThan(20);
   });
 });
 

@@ -3,7 +3,7 @@ import { memoryState } from '../../src/backends/memory/index.ts';
 import type { Kind, Pointer, Resource } from '../../src/resource/index.ts';
 import { defineResource, isNotFoundError } from '../../src/resource/index.ts';
 import type { QueueController } from '../../src/runtime/index.ts';
-import { createRuntime, destroyController } from '../../src/runtime/index.ts';
+import { createRuntime, destroyController, inputsIn } from '../../src/runtime/index.ts';
 import type { CoreState, State } from '../../src/state/index.ts';
 import { wrapCore } from '../../src/state/index.ts';
 import type { ManualEnvironment } from '../../src/testing/index.ts';
@@ -92,7 +92,7 @@ export class World implements AsyncDisposable {
     this.#stop = new AbortController();
     const runtime = createRuntime({ state: this.#watched(), environment: this.environment, cachedKinds: this.cachedKinds });
     runtime.register(this.controller());
-    runtime.register(destroyController((this.#controllerOptions.namespaces ?? ['default']).map((namespace) => apps.kind(namespace))));
+    runtime.register(destroyController(inputsIn(this.#controllerOptions.namespaces ?? ['default'], apps.type, 'primary')));
     this.#running = runtime.run(this.#stop.signal);
     await this.settle();
   }

@@ -109,9 +109,14 @@ async function showUntilReady(
   const stacks = applied.map(({ resource }) => resource.metadata).filter(({ type }) => type === stackDefinition.type);
   const ids = stacks.map(({ id }) => id);
   using limit = deadline(context, timeoutMs(context, bounded ? 120_000 : undefined));
-  await using view = new LiveView(state, io, environment);
-  await Promise.race([view.ready(ids), aborted(limit.signal)]);
-  const reasons = view.reasons(ids);
+  await using view = new LiveView(
+    state,
+    io,
+    environment,
+    stacks.map(({ namespace }) => namespace),
+  );
+  await Promise.race([view.ready(stacks), aborted(limit.signal)]);
+  const reasons = view.reasons(stacks);
   await view[Symbol.asyncDispose]();
   if (limit.expired()) {
     io.writeError(`not ready in time:\n${reasons.map((reason) => `  ${reason}\n`).join('')}`);

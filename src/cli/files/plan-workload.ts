@@ -28,7 +28,7 @@ export function knownWorkloads(
   directory: string,
   modules: readonly ServeModule[],
 ): ReadonlyMap<string, KnownWorkload> {
-  const stacks = stackWorkload({ environment, namespaces: ['default'], directory }) as unknown as WorkloadDefinition<never, never>;
+  const stacks = stackWorkload({ environment, directory }) as unknown as WorkloadDefinition<never, never>;
   const others = modules.flatMap(({ workloads = [] }) => workloads);
   return new Map([
     [stacks.definition.type, { definition: stacks, owner: stacksController }],

@@ -1,9 +1,11 @@
-import type { Kind } from '../../resource/index.ts';
 import { isConflictError, isNotFoundError } from '../../resource/index.ts';
-import type { QueueController } from '../controller.ts';
+import type { Input, QueueController } from '../controller.ts';
 
-/** Destroys what nobody owns, is being torn down, and has no finalizers left. Kinds are given one by one. */
-export function destroyController(kinds: readonly Kind[], options: { readonly name?: string } = {}): QueueController {
+/** Destroys what nobody owns, is being torn down, and has no finalizers left. Each kind is given, or a type with `anyNamespace`. */
+export function destroyController(
+  kinds: readonly Pick<Input, 'namespace' | 'type'>[],
+  options: { readonly name?: string } = {},
+): QueueController {
   return {
     name: options.name ?? 'destroy',
     inputs: kinds.map(({ namespace, type }) => ({ namespace, type, kind: 'primary' })),

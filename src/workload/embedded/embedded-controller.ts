@@ -1,8 +1,8 @@
 import type { Environment } from '../../environment/index.ts';
 import type { Pointer } from '../../resource/index.ts';
 import { DefinitionRegistry, isNotFoundError, pointerOf } from '../../resource/index.ts';
-import type { ControllerContext, Input, MappedInput, QueueController } from '../../runtime/index.ts';
-import { requeueError } from '../../runtime/index.ts';
+import type { ControllerContext, Input, MappedInput, Namespaces, QueueController } from '../../runtime/index.ts';
+import { anyNamespace, inputsIn, isAnyNamespace, namespacesWith, requeueError } from '../../runtime/index.ts';
 import type { WorkloadDefinition } from '../define-workload.ts';
 import { kindOfType, typeOfKind } from '../define-workload.ts';
 import { WorkloadEngine } from '../engine.ts';
@@ -18,10 +18,10 @@ export interface EmbeddedControllerOptions {
   readonly environment: Environment;
   /** The controller's name, and so the owner of all children. @default `<Kind>-reconciler` */
   readonly name?: string;
-  /** Namespaces whose workloads are kept. @default the definition's default namespace */
-  readonly namespaces?: readonly string[];
+  /** Namespaces whose workloads are kept; `anyNamespace`: all, also those that come later. @default the definition's default namespace */
+  readonly namespaces?: Namespaces;
   /** Where children, dependencies and collections are watched, beside `namespaces`. @default none */
-  readonly childNamespaces?: readonly string[];
+  readonly childNamespaces?: Namespaces;
   /** @default 1 */
   readonly concurrency?: number;
   /** How many `Events` resources are kept in each namespace; 0: events go to the log only. @default 500 */
@@ -44,7 +44,8 @@ export function embeddedWorkloadController<Spec, Input_>(
   const engine = new WorkloadEngine(definition, environment);
   const name = options.name ?? `${definition.kind.kind}-reconciler`;
   const namespaces = options.namespaces ?? [definition.definition.defaultNamespace];
-  const watched = [...new Set([...namespaces, ...childNamespaces])];
+  const watched: Namespaces =
+    isAnyNamespace(namespaces) || isAnyNamespace(childNamespaces) ? anyNamespace : [...new Set([...namespaces, ...childNamespaces])];
   /** What wakes all workloads when it changes. */
   const shared = [...(definition.dependencyKinds ?? []), ...(definition.collection ? [definition.collection.definition] : [])];
   const registry = new DefinitionRegistry([...definition.children, ...shared]);
@@ -66,7 +67,10 @@ export function embeddedWorkloadController<Spec, Input_>(
       statusType: definition.statusType,
       registry,
       ownVersions,
-      namespacesOf: (kind) => (typeOfKind(kind) === workloadType || typeOfKind(kind) === definition.statusType ? namespaces : watched),
+      namespacesOf(kind) {
+        const type = typeOfKind(kind);
+        return namespacesWith(context, type === workloadType || type === definition.statusType ? namespaces : watched, type);
+      },
       emit: (event) => {
         context.log.log(event.type === 'Warning' ? 'warn' : 'info', `${event.reason}: ${event.note}`, {
           workload: `${event.regarding.namespace}/${event.regarding.name}`,
@@ -82,7 +86,7 @@ export function embeddedWorkloadController<Spec, Input_>(
     name,
     concurrency: options.concurrency ?? 1,
     inputs: [
-      ...namespaces.map((namespace): Input => ({ namespace, type: workloadType, kind: 'primary' })),
+      ...inputsIn(namespaces, workloadType, 'primary'),
       ...inputsOf(namespaces, [definition.statusType]),
       ...inputsOf(
         watched,
@@ -148,13 +152,18 @@ export function embeddedWorkloadController<Spec, Input_>(
   }
 
   async function all(context: ControllerContext): Promise<readonly Pointer[]> {
-    const lists = await Promise.all(namespaces.map((namespace) => context.list({ namespace, type: workloadType })));
+    const places = await namespacesWith(context, namespaces, workloadType);
+    const lists = await Promise.all(places.map((namespace) => context.list({ namespace, type: workloadType })));
     return lists.flatMap(({ items }) => items.map(pointerOf));
+  }
+
+  function isKept(namespace: string): boolean {
+    return isAnyNamespace(namespaces) || namespaces.includes(namespace);
   }
 
   function parentOf(annotations: Readonly<Record<string, string>>): readonly Pointer[] {
     const mark = readParent({ annotations });
-    if (mark === undefined || typeOfKind(mark) !== workloadType || !namespaces.includes(mark.namespace)) return [];
+    if (mark === undefined || typeOfKind(mark) !== workloadType || !isKept(mark.namespace)) return [];
     return [{ namespace: mark.namespace, type: workloadType, id: mark.name }];
   }
 }
@@ -168,8 +177,8 @@ export function embeddedWorkloadControllers(
   return definitions.map((definition) => embeddedWorkloadController(definition, options));
 }
 
-function inputsOf(namespaces: readonly string[], types: readonly string[]): readonly Input[] {
-  return namespaces.flatMap((namespace) => [...new Set(types)].map((type): Input => ({ namespace, type, kind: 'mapped' })));
+function inputsOf(namespaces: Namespaces, types: readonly string[]): readonly Input[] {
+  return [...new Set(types)].flatMap((type) => inputsIn(namespaces, type, 'mapped'));
 }
 
 /** The runtime's words for what the engine asks. A quiet failure backs off without being logged as one. */

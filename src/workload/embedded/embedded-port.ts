@@ -19,7 +19,7 @@ export interface EmbeddedPortOptions {
   /** The versions that this controller wrote last, by pointer: events of its own writes need no reconcile. */
   readonly ownVersions: Map<string, string>;
   /** Where the objects of a kind can be. @default the namespace `default` */
-  readonly namespacesOf?: (kind: GroupKind) => readonly string[];
+  readonly namespacesOf?: (kind: GroupKind) => readonly string[] | Promise<readonly string[]>;
   readonly emit: (event: WorkloadEvent) => void;
 }
 
@@ -66,7 +66,7 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
     owner: context.name,
 
     async workloads(kind, { namespace }) {
-      const lists = (namespace === undefined ? namespacesOf(kind) : [namespace]).map((place) =>
+      const lists = (namespace === undefined ? await namespacesOf(kind) : [namespace]).map((place) =>
         context.list({ namespace: place, type: typeOfKind(kind) }),
       );
       const items = (await Promise.all(lists)).flatMap((list) => list.items);
@@ -86,7 +86,7 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
       const reader = call.fresh === true ? (context.uncached ?? context) : context;
       const terms = Object.entries(labels ?? {}).map(([key, value]) => ({ key, op: 'equal' as const, values: [value] }));
       const query = terms.length === 0 ? {} : { labelQueries: [{ terms }] };
-      const places = namespace === undefined ? namespacesOf(kind) : [namespace];
+      const places = namespace === undefined ? await namespacesOf(kind) : [namespace];
       const lists = await Promise.all(places.map((place) => reader.list({ namespace: place, type: typeOfKind(kind) }, query)));
       return Promise.all(lists.flatMap(({ items }) => items.map((item) => toLive(item, call))));
     },
