@@ -34,7 +34,10 @@ export const rooms = {
     knows: ['backends/broker', 'wire'],
     packages: ['@photostructure/sqlite'],
     // The driver, what runs in its thread, and the thread's other end.
-    ambient: ['driver', 'side-file', 'store-file', 'store-worker', 'writer-worker'].map((name) => `src/backends/sqlite/${name}.ts`),
+    ambient: [
+      ...['driver', 'side-file', 'store-file', 'store-worker', 'writer-worker'].map((name) => `src/backends/sqlite/${name}.ts`),
+      'src/backends/sqlite/admin/',
+    ],
   },
   // gRPC tells deadlines by the wall clock.
   'backends/remote': { knows: ['wire'], packages: ['@grpc/grpc-js'], ambient: ['src/backends/remote/calls.ts'] },

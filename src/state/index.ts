@@ -17,6 +17,7 @@ export type * from './options.ts';
 export { owned } from './owned.ts';
 export { registerDefinitions } from './register-definitions.ts';
 export type * from './state.ts';
+export type * from './store-admin.ts';
 export { failSpan, traced } from './traced.ts';
 export { validated } from './validated.ts';
 export type * from './watch.ts';

@@ -219,6 +219,11 @@ export class Broker implements CoreState, AsyncDisposable {
     });
   }
 
+  /** Bookmarks from before a revision are expired from now on: its events were dropped. Watches that stand go on. */
+  forgetUpTo(revision: number): void {
+    this.#watchers.forgetUpTo(revision);
+  }
+
   /** Ends all watches and refuses further calls. Writes that are on their way settle first. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#failure ??= this.#stopped ?? closed('the store was closed');

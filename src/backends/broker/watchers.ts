@@ -38,6 +38,8 @@ export class Watchers {
   readonly #host: WatcherHost;
   readonly #watchers = new Set<KindWatcher | PointerWatcher>();
   readonly #namespaceWatchers = new Map<string, Set<NamespaceWatcher>>();
+  /** Bookmarks below this revision are expired, whatever is still in memory. */
+  #forgotten = 0;
   #wakeups: (() => void)[] = [];
   #kindWatchers = 0;
   #delivering = false;
@@ -159,6 +161,11 @@ export class Watchers {
     for (const watcher of this.#namespaceWatchers.get(type) ?? []) watcher.note(namespace);
   }
 
+  /** Events up to a revision were dropped on purpose: from now on no watch begins before it. */
+  forgetUpTo(revision: number): void {
+    this.#forgotten = Math.max(this.#forgotten, revision);
+  }
+
   closeAll(): void {
     for (const watcher of this.#all()) watcher.close();
     this.#idleTimer?.[Symbol.dispose]();
@@ -214,6 +221,7 @@ export class Watchers {
   async #reach(collection: Collection, revision: number): Promise<void> {
     if (revision > this.#revision())
       throw invalidBookmark(`the bookmark is of the future: revision ${revision}, the store is at ${this.#revision()}`);
+    if (revision < this.#forgotten) throw expired(collection.kind, revision, this.#forgotten);
     if (revision >= collection.log.floor) return;
     const floor = this.#committer?.historyFloor ?? collection.log.floor;
     if (revision < floor) throw expired(collection.kind, revision, floor);

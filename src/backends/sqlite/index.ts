@@ -1,2 +1,3 @@
 export type { SqliteState, SqliteStateOptions } from './sqlite-state.ts';
 export { openSqliteState } from './sqlite-state.ts';
+export { storeFileAdmin } from './store-admin.ts';

@@ -7,6 +7,7 @@ import { formatVersion, readHead, writeHead } from './head.ts';
 import { givesPagesBack, makeShrinkable, migrate } from './migrations.ts';
 import { placeColumns, placeOf } from './read-history.ts';
 import { applicationId, tables } from './schema.ts';
+import type { SideNotes } from './side-file.ts';
 import { isWritable, readSideFile, sizeOf } from './side-file.ts';
 
 /** The write-ahead log is folded into the file at this size, pages of 4 KiB, and cut back to it after a burst. */
@@ -20,20 +21,13 @@ export interface OpenedFile {
 
 /** Opens a store's file for its one owner, makes its tables when it is new, and checks what it says of itself. */
 export function openFile(file: string, options: { readonly newStoreId: string; readonly maxPages?: number | undefined }): OpenedFile {
-  // SQLite takes a file that is too short to be a database for an empty one.
-  const size = sizeOf(file) ?? 0;
   const mark = readSideFile(file)?.mark;
-  if (size < 512 && (size > 0 || (mark?.revision ?? 0) > 0)) throw damaged(file, `it has only ${size} bytes`);
+  checkSize(file, mark);
   const database = guard(file, () => lock(file, options.maxPages));
   try {
     const written = guard(file, () => prepareTables(database, file, options.newStoreId));
     const head = guard(file, () => readState(database, file, written));
-    if (mark?.storeId === head.storeId && mark.revision > head.revision) {
-      throw damaged(
-        file,
-        `revision ${mark.revision} was acknowledged, the file ends at ${head.revision}: its write-ahead log (${file}-wal) is missing or damaged`,
-      );
-    }
+    checkMark(file, mark, head);
     // Only of a file that may be opened: one that is refused stays as it is.
     const current = guard(file, () => migrate(database, head, (next) => putHead(database).run('head', writeHead(next))));
     if (!guard(file, () => givesPagesBack(database))) throw damaged(file, 'its header does not say how its pages are kept');
@@ -42,6 +36,30 @@ export function openFile(file: string, options: { readonly newStoreId: string; r
     database.close();
     throw error;
   }
+}
+
+/** Another process has the file open. */
+export function inUse(file: string, cause?: unknown): StoreFailure {
+  const holder = readSideFile(file)?.holder ?? 'another process';
+  return new StoreFailure(
+    { code: 'Locked', message: `${file} is in use by ${holder}; use that program's server, or stop it`, holder },
+    cause,
+  );
+}
+
+/** Something that was acknowledged must not have gone. */
+export function checkMark(file: string, mark: SideNotes['mark'], head: Head): void {
+  if (mark?.storeId !== head.storeId || mark.revision <= head.revision) return;
+  throw damaged(
+    file,
+    `revision ${mark.revision} was acknowledged, the file ends at ${head.revision}: its write-ahead log (${file}-wal) is missing or damaged`,
+  );
+}
+
+/** SQLite takes a file that is too short to be a database for an empty one. */
+export function checkSize(file: string, mark: SideNotes['mark']): void {
+  const size = sizeOf(file) ?? 0;
+  if (size < 512 && (size > 0 || (mark?.revision ?? 0) > 0)) throw damaged(file, `it has only ${size} bytes`);
 }
 
 function lock(file: string, maxPages: number | undefined): Database {
@@ -60,15 +78,23 @@ function lock(file: string, maxPages: number | undefined): Database {
     // One byte of the file says that only newer programs may write it.
     if (resultCode(error) === sqliteReadOnly && isWritable(file)) throw damaged(file, 'it says that it may only be read', error);
     if (resultCode(error) !== sqliteBusy) throw error;
-    const holder = readSideFile(file)?.holder ?? 'another process';
-    throw new StoreFailure(
-      { code: 'Locked', message: `${file} is in use by ${holder}; use that program's server, or stop it`, holder },
-      error,
-    );
+    throw inUse(file, error);
   }
 }
 
 function prepareTables(database: Database, file: string, newStoreId: string): Head {
+  const written = readWritten(database, file);
+  if (written !== undefined) return written;
+  makeShrinkable(database);
+  const head: Head = { format: formatVersion, storeId: newStoreId, revision: 0, floor: 0, count: 0, digest: 0 };
+  database.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; ${Object.values(tables).join('; ')}`);
+  putHead(database).run('head', writeHead(head));
+  database.exec('COMMIT');
+  return head;
+}
+
+/** What a file says of itself; `undefined`: it is empty. Throws for what is not ours, newer, or has other tables. */
+export function readWritten(database: Database, file: string): Head | undefined {
   const found = new Map(
     database
       .prepare('SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL')
@@ -76,14 +102,7 @@ function prepareTables(database: Database, file: string, newStoreId: string): He
       .map((row) => [String(row.name), String(row.sql)]),
   );
   const marked = Number(database.prepare('PRAGMA application_id').get()?.application_id) === applicationId;
-  if (found.size === 0 && !marked) {
-    makeShrinkable(database);
-    const head: Head = { format: formatVersion, storeId: newStoreId, revision: 0, floor: 0, count: 0, digest: 0 };
-    database.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; ${Object.values(tables).join('; ')}`);
-    putHead(database).run('head', writeHead(head));
-    database.exec('COMMIT');
-    return head;
-  }
+  if (found.size === 0 && !marked) return undefined;
   const head = found.has('meta')
     ? readHead(String(database.prepare("SELECT value FROM meta WHERE name = 'head'").get()?.value))
     : undefined;
@@ -104,7 +123,7 @@ function prepareTables(database: Database, file: string, newStoreId: string): He
 }
 
 /** The state after the newest event, which the head knows only of the last end. */
-function readState(database: Database, file: string, head: Head): Head {
+export function readState(database: Database, file: string, head: Head): Head {
   const event = database
     .prepare(`SELECT ${placeColumns}, crc, namespace, type FROM events LEFT JOIN kinds USING (kind) ORDER BY revision DESC LIMIT 1`)
     .get();

@@ -1,4 +1,5 @@
 import type { Kind } from '../../resource/index.ts';
+import type { JobRequest } from './admin/start-job.ts';
 
 /** One write, as it goes to the worker. */
 export interface WriteMessage {
@@ -63,6 +64,10 @@ export type WorkerRequest =
   /** `at`: the wall clock, milliseconds. */
   | { readonly call: 'commit'; readonly at: number; readonly writes: readonly WriteMessage[] }
   | { readonly call: 'history'; readonly kind: Kind; readonly after: number; readonly upTo: number }
+  /** Begins a work that goes on in steps, on the open store or, for those that need none, on a file; answers its number. */
+  | { readonly call: 'start'; readonly job: JobRequest }
+  | { readonly call: 'step'; readonly job: number }
+  | { readonly call: 'end'; readonly job: number }
   | { readonly call: 'close' };
 
 export type WorkerMessage =

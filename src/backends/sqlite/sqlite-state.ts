@@ -1,14 +1,16 @@
+import { resolve } from 'node:path';
 import type { Environment } from '../../environment/index.ts';
 import type { Kind, Resource } from '../../resource/index.ts';
 import { SteadystateError } from '../../resource/index.ts';
-import type { CoreState } from '../../state/index.ts';
+import type { CoreState, StoreAdmin } from '../../state/index.ts';
 import type { CommitRecord, Committer, EncodedResource } from '../broker/index.ts';
 import { Broker, Commit } from '../broker/index.ts';
+import { decodeStored } from './decode-stored.ts';
 import type { UnpackedRow } from './packed-rows.ts';
 import { unpackRows } from './packed-rows.ts';
 import type { CommitAnswer, HistoryRow, OpenAnswer, RowsMessage, StoredValue, WriteMessage } from './protocol.ts';
-import type { RecordPlace } from './record-codec.ts';
-import { decodeRecord, encodeRecord } from './record-codec.ts';
+import { encodeRecord } from './record-codec.ts';
+import { storeAdminOf } from './store-admin.ts';
 import { StoreWorker, thisProgram } from './store-worker.ts';
 
 export interface SqliteStateOptions {
@@ -34,6 +36,8 @@ export interface SqliteState extends CoreState, AsyncDisposable {
   readonly storeId: string;
   /** The newest revision that readers see. */
   readonly revision: number;
+  /** Looking after the file while it is open. */
+  readonly admin: StoreAdmin;
 }
 
 /**
@@ -67,7 +71,20 @@ export async function openSqliteState(options: SqliteStateOptions): Promise<Sqli
       ...(options.idleBookmarkMs !== undefined && { idleBookmarkMs: options.idleBookmarkMs }),
     });
     await worker.load((message) => loadRows(broker, file, message));
-    return withClose(broker, worker);
+    return withClose(
+      broker,
+      worker,
+      storeAdminOf({
+        environment,
+        file: resolve(file),
+        open: true,
+        use: (_own, work) => work(worker),
+        compacted: (floor) => {
+          committer.historyFloor = Math.max(committer.historyFloor, floor);
+          broker.forgetUpTo(floor);
+        },
+      }),
+    );
   } catch (error) {
     await worker.stop();
     throw error;
@@ -75,10 +92,11 @@ export async function openSqliteState(options: SqliteStateOptions): Promise<Sqli
 }
 
 /** The broker, whose end is also the end of its thread. */
-function withClose(broker: Broker, worker: StoreWorker): SqliteState {
+function withClose(broker: Broker, worker: StoreWorker, admin: StoreAdmin): SqliteState {
   const dispose = broker[Symbol.asyncDispose].bind(broker);
   let closing: Promise<void> | undefined;
   return Object.assign(broker, {
+    admin,
     [Symbol.asyncDispose]: () => {
       closing ??= dispose().then(() => worker.stop());
       return closing;
@@ -169,17 +187,4 @@ function loadRows(broker: Broker, file: string, { kinds, bytes }: RowsMessage): 
       },
     );
   });
-}
-
-function decodeStored(file: string, place: RecordPlace, record: string): Resource {
-  try {
-    return decodeRecord(place, record);
-  } catch (error) {
-    const { kind, id } = place;
-    throw new SteadystateError(
-      'Corrupt',
-      `${file} is damaged: the record of ${kind.type}/${kind.namespace}/${id} cannot be read; restore a backup, or repair it`,
-      { pointer: { ...kind, id }, cause: error },
-    );
-  }
 }

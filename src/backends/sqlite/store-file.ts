@@ -1,4 +1,5 @@
 import type { Kind } from '../../resource/index.ts';
+import type { OwnedStore } from './admin/open-store.ts';
 import { eventChecksum, kindSeed, resourceChecksum } from './checksum.ts';
 import type { Database, Statement } from './driver.ts';
 import { asFailure, damaged, guard, StoreFailure } from './failures.ts';
@@ -32,6 +33,7 @@ export class StoreFile {
   readonly #side: SideFile;
   readonly #sql: Readonly<Record<'kind' | 'create' | 'update' | 'destroy' | 'createEvent' | 'changeEvent' | 'head' | 'forget', Statement>>;
   #head: Head;
+  readonly #onCommit = new Set<(writes: readonly WriteMessage[]) => void>();
   #historyChecked = false;
   #ageCheckedAt = Number.NEGATIVE_INFINITY;
 
@@ -75,6 +77,22 @@ export class StoreFile {
   get opened(): OpenAnswer {
     const { storeId, revision, floor } = this.#head;
     return { storeId, revision, historyFloor: floor };
+  }
+
+  /** The store for those who look after it while it is open. */
+  get owned(): OwnedStore {
+    return {
+      file: this.#file,
+      database: this.#database,
+      head: () => this.#head,
+      kinds: () => [...this.#kinds.values()],
+      onCommit: (listen) => {
+        this.#onCommit.add(listen);
+        return { [Symbol.dispose]: () => void this.#onCommit.delete(listen) };
+      },
+      forget: (upTo) => this.#transaction((head) => this.#forgetUpTo(head, upTo), { writeHead: true }),
+      fold: () => this.#foldLog(),
+    };
   }
 
   /** Gives all resources, many at a time. */
@@ -122,6 +140,7 @@ export class StoreFile {
     // What went into a file that was removed or replaced nobody will find again: it is not acknowledged.
     this.#checkIdentity();
     this.#side.mark(this.#head.revision);
+    for (const listen of this.#onCommit) listen(writes);
     return { historyFloor: this.#head.floor };
   }
 

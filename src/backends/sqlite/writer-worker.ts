@@ -1,4 +1,6 @@
 import { parentPort } from 'node:worker_threads';
+import { Jobs } from './admin/jobs.ts';
+import { startJob } from './admin/start-job.ts';
 import { asFailure, StoreFailure } from './failures.ts';
 import type { WorkerMessage, WorkerRequest } from './protocol.ts';
 import { StoreFile } from './store-file.ts';
@@ -9,12 +11,21 @@ if (port === null) throw new Error('this file runs as a worker thread');
 
 let store: StoreFile | undefined;
 let file = '';
+const jobs = new Jobs();
 
 function handle(request: WorkerRequest): unknown {
   if (request.call === 'open') {
     file = request.file;
     store = new StoreFile(request);
     return store.opened;
+  }
+  switch (request.call) {
+    case 'start':
+      return jobs.start(startJob(request.job, store?.owned));
+    case 'step':
+      return jobs.step(request.job);
+    case 'end':
+      return jobs.end(request.job);
   }
   if (store === undefined) throw new StoreFailure({ code: 'Unavailable', message: 'the store is not open' });
   switch (request.call) {
@@ -25,6 +36,7 @@ function handle(request: WorkerRequest): unknown {
     case 'history':
       return store.history(request.kind, request.after, request.upTo);
     case 'close':
+      jobs.endAll();
       store.close();
       store = undefined;
       return undefined;

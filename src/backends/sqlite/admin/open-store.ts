@@ -1,0 +1,22 @@
+import type { Database } from '../driver.ts';
+import type { Head } from '../head.ts';
+import type { WriteMessage } from '../protocol.ts';
+import type { KindRow } from '../store-file.ts';
+
+/** A store that can be read, in the thread that has it open. */
+export interface OpenStore {
+  readonly file: string;
+  readonly database: Database;
+  head(): Head;
+  kinds(): readonly KindRow[];
+  /** Calls back after each commit; absent where nobody writes. */
+  onCommit?(listen: (writes: readonly WriteMessage[]) => void): Disposable;
+}
+
+/** A store that is also written here. */
+export interface OwnedStore extends OpenStore {
+  /** Drops the events up to a revision, in a commit of its own. */
+  forget(upTo: number): void;
+  /** Folds the write-ahead log into the file as far as that is possible now. */
+  fold(): void;
+}

@@ -1,0 +1,41 @@
+import { StoreFailure } from '../failures.ts';
+import type { BackupRequest } from './backup-job.ts';
+import { backupJob } from './backup-job.ts';
+import type { CheckRequest } from './check-job.ts';
+import { checkFileJob, checkJob } from './check-job.ts';
+import type { CompactRequest } from './compact-job.ts';
+import { compactJob } from './compact-job.ts';
+import type { Job } from './jobs.ts';
+import type { OwnedStore } from './open-store.ts';
+import type { ReadRequest } from './read-job.ts';
+import { readJob } from './read-job.ts';
+import { openStoreReadOnly } from './read-only.ts';
+
+export type JobRequest =
+  | CompactRequest
+  | ReadRequest
+  /** `file`: a file that nobody has open; absent: the store that this thread has open. */
+  | ((BackupRequest | CheckRequest) & { readonly file?: string });
+
+export function startJob(request: JobRequest, open: OwnedStore | undefined): Job {
+  switch (request.kind) {
+    case 'check':
+      return request.file === undefined ? checkJob(needed(open), request) : checkFileJob(request.file, request);
+    case 'backup':
+      return request.file === undefined ? backupJob(needed(open), request) : backupFileJob(request.file, request);
+    case 'read':
+      return readJob(request);
+    case 'compact':
+      return compactJob(needed(open), request);
+  }
+}
+
+function* backupFileJob(file: string, request: BackupRequest): Job {
+  using store = openStoreReadOnly(file);
+  return yield* backupJob(store, request);
+}
+
+function needed(open: OwnedStore | undefined): OwnedStore {
+  if (open === undefined) throw new StoreFailure({ code: 'Unavailable', message: 'the store is not open' });
+  return open;
+}
