@@ -18,6 +18,8 @@ import { FrameCache } from './frame-cache.ts';
 import { GrpcServer } from './grpc/grpc-server.ts';
 import type { ServerLimits } from './grpc/limits.ts';
 import { defaultLimits } from './grpc/limits.ts';
+import { healthMethods } from './health-methods.ts';
+import { reflectionMethods, serviceNames } from './reflection-methods.ts';
 import { stateMethods } from './state-methods.ts';
 
 export interface ServeStateOptions {
@@ -59,7 +61,12 @@ export async function serveState(options: ServeStateOptions): Promise<Server> {
     frames: new FrameCache(),
     revision: options.control.revision && (() => options.control.revision?.() ?? 0),
   };
-  const methods = [...stateMethods(context), ...controlMethods(context, options.control)];
+  const methods = [
+    ...stateMethods(context),
+    ...controlMethods(context, options.control),
+    ...healthMethods(context, new Set(serviceNames)),
+    ...reflectionMethods(),
+  ];
   const server = new GrpcServer(environment, methods, checkLimits({ ...defaultLimits, ...options.limits }));
   const tracked = environment.open.track('server');
   const bound: string[] = [];

@@ -1,107 +1,23 @@
 import { readFileSync } from 'node:fs';
 import type { DescField, DescMessage, FileRegistry } from '@bufbuild/protobuf';
 import { create, createFileRegistry, equals, fromBinary, ScalarType, toBinary } from '@bufbuild/protobuf';
-import type { FieldDescriptorProto } from '@bufbuild/protobuf/wkt';
-import {
-  EmptySchema,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-  file_google_protobuf_empty,
-  file_google_protobuf_timestamp,
-  FieldDescriptorProto_Label as Label,
-  FieldDescriptorProto_Type as Type,
-} from '@bufbuild/protobuf/wkt';
+import type { FileDescriptorProto } from '@bufbuild/protobuf/wkt';
+import { EmptySchema, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { descriptorsText, readProto } from '../../scripts/descriptors.mjs';
 import type { Codec } from './codec.ts';
 import { decode, encode } from './codec.ts';
 import * as control from './control-messages.ts';
+import { descriptorFiles } from './descriptors.ts';
 import * as state from './messages.ts';
 import { controlService, stateService } from './services.ts';
-
-/** Reads the subset of the language that our files use, so that they are what the codecs are compared with. */
-function readProto(name: string) {
-  const text = readFileSync(new URL(`./proto/${name}`, import.meta.url), 'utf8').replace(/\/\/.*$/gm, '');
-  const packageName = /package ([\w.]+);/.exec(text)?.[1] as string;
-  const enums: { name: string; parent: string; value: { name: string; number: number }[] }[] = [];
-  const messages: { name: string; body: string }[] = [];
-  for (const [, messageName, body] of text.matchAll(/^message (\w+) \{(\}|[\s\S]*?^\})/gm))
-    messages.push({ name: messageName as string, body: body as string });
-  const readEnums = (source: string, parent: string) => {
-    for (const [, enumName, body] of source.matchAll(/\benum (\w+) \{([\s\S]*?)\}/g))
-      enums.push({
-        name: enumName as string,
-        parent,
-        value: [...(body as string).matchAll(/(\w+) = (\d+);/g)].map(([, item, number]) => ({
-          name: item as string,
-          number: Number(number),
-        })),
-      });
-  };
-  for (const { name: parent, body } of messages) readEnums(body, parent);
-  readEnums(text.replace(/^message (\w+) \{(\}|[\s\S]*?^\})/gm, ''), '');
-  const scalars: Readonly<Record<string, Type>> = {
-    string: Type.STRING,
-    bytes: Type.BYTES,
-    bool: Type.BOOL,
-    int32: Type.INT32,
-    int64: Type.INT64,
-  };
-  const typeOf = (word: string, parent: string): { type: Type; typeName?: string } => {
-    const scalar = scalars[word];
-    if (scalar !== undefined) return { type: scalar };
-    const found = enums.find((item) => item.name === word && (item.parent === parent || item.parent === ''));
-    if (found !== undefined)
-      return { type: Type.ENUM, typeName: `.${packageName}.${found.parent === '' ? '' : `${found.parent}.`}${word}` };
-    return { type: Type.MESSAGE, typeName: word.includes('.') ? `.${word}` : `.${packageName}.${word}` };
-  };
-  const file = create(FileDescriptorProtoSchema, {
-    name,
-    package: packageName,
-    syntax: 'proto3',
-    dependency: [...text.matchAll(/import "(.*)";/g)].map(([, path]) => path as string),
-    enumType: enums.filter(({ parent }) => parent === '').map(({ name: enumName, value }) => ({ name: enumName, value })),
-    messageType: messages.map(({ name: messageName, body }) => {
-      const field: Partial<FieldDescriptorProto>[] = [];
-      const nestedType: { name: string; options: { mapEntry: boolean }; field: Partial<FieldDescriptorProto>[] }[] = [];
-      const oneofDecl: { name: string }[] = [];
-      const fields = body.replace(/\benum \w+ \{[\s\S]*?\}/g, '');
-      for (const [, label, word, fieldName, number] of fields.matchAll(
-        /(?:(repeated|optional) )?(map<string, string>|[\w.]+) (\w+) = (\d+);/g,
-      )) {
-        const common = { name: fieldName as string, number: Number(number), label: Label.OPTIONAL };
-        if ((word as string).startsWith('map')) {
-          const entry = `${(fieldName as string)[0]?.toUpperCase()}${(fieldName as string).slice(1)}Entry`;
-          const text = (key: string, at: number) => ({ name: key, number: at, label: Label.OPTIONAL, type: Type.STRING });
-          nestedType.push({ name: entry, options: { mapEntry: true }, field: [text('key', 1), text('value', 2)] });
-          field.push({ ...common, label: Label.REPEATED, type: Type.MESSAGE, typeName: `.${packageName}.${messageName}.${entry}` });
-          continue;
-        }
-        const known = { ...common, ...typeOf(word as string, messageName) };
-        if (label === 'repeated') field.push({ ...known, label: Label.REPEATED });
-        else if (label === 'optional') {
-          field.push({ ...known, proto3Optional: true, oneofIndex: oneofDecl.length });
-          oneofDecl.push({ name: `_${fieldName}` });
-        } else field.push(known);
-      }
-      const enumType = enums.filter(({ parent }) => parent === messageName).map(({ name: enumName, value }) => ({ name: enumName, value }));
-      return { name: messageName, field, nestedType, oneofDecl, enumType } as never;
-    }),
-  });
-  const methods = new Map(
-    [...text.matchAll(/rpc (\w+)\(([\w.]+)\) returns \((stream )?([\w.]+)\);/g)].map(([, method, request, stream, response]) => [
-      method as string,
-      { request: request as string, response: response as string, stream: stream !== undefined },
-    ]),
-  );
-  return { file, packageName, methods };
-}
 
 const protocol = readProto('state.proto');
 const ours = readProto('control.proto');
 const registry: FileRegistry = createFileRegistry(
   create(FileDescriptorSetSchema, {
-    file: [file_google_protobuf_timestamp.proto, file_google_protobuf_empty.proto, protocol.file, ours.file],
+    file: descriptorFiles.map(({ bytes }): FileDescriptorProto => fromBinary(FileDescriptorProtoSchema, Buffer.from(bytes, 'base64'))),
   }),
 );
 
@@ -246,13 +162,21 @@ describe('our codecs agree with another library on the messages of proto/', () =
   });
 
   test('the calls are those of the services in proto/', () => {
-    for (const [{ packageName, methods }, service, prefix] of [
+    for (const [{ packageName, services }, service, prefix] of [
       [protocol, stateService, 'State'],
       [ours, controlService, 'Control'],
     ] as const) {
-      const expected = [...methods].map(([name, { stream }]) => [`/${packageName}.${prefix}/${name}`, stream]);
+      const expected = [...(services.get(prefix) ?? [])].map(([name, { stream }]) => [`/${packageName}.${prefix}/${name}`, stream]);
       expect(Object.values(service).map(({ path, responseStream }) => [path, responseStream])).toHaveLength(expected.length);
       expect(Object.values(service).map(({ path, responseStream }) => [path, responseStream])).toEqual(expect.arrayContaining(expected));
+    }
+  });
+
+  test('the descriptors are those of the files in proto/; node scripts/descriptors.mjs writes them anew', () => {
+    expect(readFileSync(new URL('./descriptors.ts', import.meta.url), 'utf8')).toBe(descriptorsText());
+    for (const { symbols, imports } of descriptorFiles) {
+      for (const symbol of symbols.split(' ')) expect(symbol).toMatch(/^[\w.]+$/);
+      for (const name of imports) expect(descriptorFiles.map((file) => file.name)).toContain(name);
     }
   });
 });

@@ -248,7 +248,8 @@ class Request {
       try {
         this.#call.send(method.answer(message));
       } catch (error) {
-        this.#call.end(toStatus(error, method.name));
+        // Bytes that are no message are the one thing that can be wrong here.
+        this.#call.end({ code: grpcCodes.invalidArgument, message: error instanceof Error ? error.message : String(error) });
       }
     });
   }

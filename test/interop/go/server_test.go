@@ -90,22 +90,26 @@ func (s *servers) ask(r request) (string, error) {
 	return got.Address, nil
 }
 
-// connect opens a fresh store of a kind and a connection to it; both end with the test.
-func connect(t *testing.T, kind string) v1alpha1.StateClient {
+// dial opens a fresh store of a kind and a connection to it; both end with the test, or the store with the function before.
+func dial(t *testing.T, kind string, options ...grpc.DialOption) (*grpc.ClientConn, func()) {
 	t.Helper()
 	address, err := started.ask(request{Open: kind})
 	require.NoError(t, err)
-	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	connection, err := grpc.NewClient(address, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, connection.Close())
+	stop := sync.OnceFunc(func() {
 		_, err := started.ask(request{Close: address})
 		require.NoError(t, err)
 	})
-	return v1alpha1.NewStateClient(connection)
+	t.Cleanup(func() {
+		require.NoError(t, connection.Close())
+		stop()
+	})
+	return connection, stop
 }
 
 func openState(t *testing.T, kind string) state.State {
 	t.Helper()
-	return state.WrapCore(client.NewAdapter(connect(t, kind)))
+	connection, _ := dial(t, kind)
+	return state.WrapCore(client.NewAdapter(v1alpha1.NewStateClient(connection)))
 }
