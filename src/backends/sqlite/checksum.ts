@@ -8,7 +8,10 @@ export function kindSeed(kind: Kind): number {
 
 /** Checksum of one stored resource; its place goes in too, so that swapped rows are seen. */
 export function resourceChecksum(seed: number, uid: number, version: number, id: string | Uint8Array, record: string | Uint8Array): number {
-  return crc32(record, crc32(id, crc32(`${uid}/${version}/`, seed)));
+  const place = `${uid}/${version}/`;
+  // One call where all of it is text.
+  if (typeof id === 'string' && typeof record === 'string') return crc32(place + id + record, seed);
+  return crc32(record, crc32(id, crc32(place, seed)));
 }
 
 /** One row of the event log, without the value before: that has a checksum of its own. */

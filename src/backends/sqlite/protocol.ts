@@ -1,5 +1,6 @@
 import type { Kind } from '../../resource/index.ts';
 import type { JobRequest } from './admin/start-job.ts';
+import type { FileIdentity } from './file-identity.ts';
 
 /** One write, as it goes to the worker. */
 export interface WriteMessage {
@@ -26,10 +27,14 @@ export interface OpenRequest {
   readonly maxPages: number | undefined;
 }
 
-export interface OpenAnswer {
+export interface OpenedStore {
   readonly storeId: string;
   readonly revision: number;
   readonly historyFloor: number;
+}
+
+export interface OpenAnswer extends OpenedStore {
+  readonly identities: readonly FileIdentity[];
 }
 
 export interface CommitAnswer {

@@ -66,16 +66,6 @@ export function readSideFile(file: string): SideNotes | undefined {
   };
 }
 
-/** Device and inode of a path: tells whether it still is the file that was opened. */
-export function identityOf(path: string): string {
-  try {
-    const { dev, ino } = statSync(path, { bigint: true });
-    return `${dev}:${ino}`;
-  } catch {
-    return 'absent';
-  }
-}
-
 /** Bytes of a file; `undefined` when it is not there. */
 export function sizeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.size;

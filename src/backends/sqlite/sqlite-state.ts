@@ -6,6 +6,8 @@ import type { CoreState, StoreAdmin } from '../../state/index.ts';
 import type { CommitRecord, Committer, EncodedResource } from '../broker/index.ts';
 import { Broker, Commit } from '../broker/index.ts';
 import { decodeStored } from './decode-stored.ts';
+import type { FileIdentity } from './file-identity.ts';
+import { changedPath } from './file-identity.ts';
 import type { UnpackedRow } from './packed-rows.ts';
 import { unpackRows } from './packed-rows.ts';
 import type { CommitAnswer, HistoryRow, OpenAnswer, RowsMessage, StoredValue, WriteMessage } from './protocol.ts';
@@ -59,7 +61,7 @@ export async function openSqliteState(options: SqliteStateOptions): Promise<Sqli
       historyAgeMs: options.historyAgeMs,
       maxPages: options.maxPages,
     });
-    const committer = new WorkerCommitter(environment, worker, file, opened.historyFloor);
+    const committer = new WorkerCommitter(environment, worker, file, opened);
     const broker = new Broker({
       environment,
       committer,
@@ -108,12 +110,14 @@ class WorkerCommitter implements Committer {
   readonly #environment: Environment;
   readonly #worker: StoreWorker;
   readonly #file: string;
+  readonly #identities: readonly FileIdentity[];
   historyFloor: number;
 
-  constructor(environment: Environment, worker: StoreWorker, file: string, historyFloor: number) {
+  constructor(environment: Environment, worker: StoreWorker, file: string, { historyFloor, identities }: OpenAnswer) {
     this.#environment = environment;
     this.#worker = worker;
     this.#file = file;
+    this.#identities = identities;
     this.historyFloor = historyFloor;
   }
 
@@ -128,7 +132,16 @@ class WorkerCommitter implements Committer {
         record: value === undefined ? null : encodeRecord(value),
       }),
     );
-    const { historyFloor } = await this.#worker.call<CommitAnswer>({ call: 'commit', at: this.#environment.now(), writes });
+    const committed = this.#worker.call<CommitAnswer>({ call: 'commit', at: this.#environment.now(), writes });
+    // While the disk syncs: what went into a file that was removed or replaced nobody will find again.
+    const changed = changedPath(this.#identities);
+    const { historyFloor } = await committed;
+    if (changed !== undefined) {
+      throw new SteadystateError(
+        'Corrupt',
+        `${changed} was removed or replaced while the store was open; stop, put the file back, and open it again`,
+      );
+    }
     this.historyFloor = historyFloor;
   }
 

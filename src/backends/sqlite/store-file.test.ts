@@ -190,6 +190,7 @@ describe('damage', () => {
     const store = open();
     store.commit([create(1, 'a', '[]')], 0);
     store.commit([create(2, 'b', '[]')], 0);
+    store.noteCommitted();
     // As a kill leaves it: the file, its log, and the note of what was acknowledged.
     const crashed = join(folder, 'crashed.db');
     for (const extra of ['', '-wal', '-holder']) copyFileSync(`${file}${extra}`, `${crashed}${extra}`);

@@ -3,14 +3,16 @@ import type { OwnedStore } from './admin/open-store.ts';
 import { eventChecksum, kindSeed, resourceChecksum } from './checksum.ts';
 import type { Database, Statement } from './driver.ts';
 import { asFailure, damaged, guard, StoreFailure } from './failures.ts';
+import type { FileIdentity } from './file-identity.ts';
+import { identitiesOf } from './file-identity.ts';
 import type { Head } from './head.ts';
 import { toggle, writeHead } from './head.ts';
 import { openFile, putHead } from './open-file.ts';
 import { RowPacker } from './packed-rows.ts';
-import type { CommitAnswer, HistoryRow, OpenAnswer, OpenRequest, RowsMessage, WriteMessage } from './protocol.ts';
+import type { CommitAnswer, HistoryRow, OpenedStore, OpenRequest, RowsMessage, WriteMessage } from './protocol.ts';
 import { checkHistory, readHistory } from './read-history.ts';
 import { created, destroyed, updated } from './schema.ts';
-import { identityOf, SideFile } from './side-file.ts';
+import { SideFile } from './side-file.ts';
 
 const bytesPerMessage = 1 << 20;
 /** The age of events is looked at this often, milliseconds. */
@@ -26,12 +28,15 @@ export interface KindRow {
 export class StoreFile {
   readonly #file: string;
   readonly #database: Database;
-  readonly #identities: readonly (readonly [path: string, identity: string])[];
+  /** What must still be found at the paths before anything is acknowledged. */
+  readonly identities: readonly FileIdentity[];
   readonly #historyLimit: number;
   readonly #historyAgeMs: number | undefined;
   readonly #kinds = new Map<string, KindRow>();
   readonly #side: SideFile;
-  readonly #sql: Readonly<Record<'kind' | 'create' | 'update' | 'destroy' | 'createEvent' | 'changeEvent' | 'head' | 'forget', Statement>>;
+  readonly #sql: Readonly<
+    Record<'begin' | 'commit' | 'kind' | 'create' | 'update' | 'destroy' | 'createEvent' | 'changeEvent' | 'head' | 'forget', Statement>
+  >;
   #head: Head;
   readonly #onCommit = new Set<(writes: readonly WriteMessage[]) => void>();
   #historyChecked = false;
@@ -52,6 +57,8 @@ export class StoreFile {
           `INSERT INTO events (revision, kind, uid, id, change, at, floor, count, digest, crc, oldVersion, oldCrc, old) SELECT ?, kind, uid, id, ?, ?, ?, ?, ?, ?, version, crc, record FROM resources WHERE ${rest}`,
         );
       this.#sql = {
+        begin: prepare('BEGIN IMMEDIATE'),
+        commit: prepare('COMMIT'),
         kind: prepare('INSERT INTO kinds (kind, namespace, type) VALUES (?, ?, ?)'),
         create: prepare('INSERT INTO resources (uid, version, kind, id, crc, record) VALUES (?, ?, ?, ?, ?, ?)'),
         update: prepare('UPDATE resources SET version = ?, crc = ?, record = ? WHERE uid = ?'),
@@ -67,14 +74,14 @@ export class StoreFile {
         this.#addKind({ namespace: String(row.namespace), type: String(row.type) }, Number(row.kind));
       }
       this.#side = new SideFile(file, { storeId: head.storeId, revision: head.revision, holder: request.holder });
-      this.#identities = [file, `${file}-wal`].map((path) => [path, identityOf(path)] as const);
+      this.identities = identitiesOf(file);
     } catch (error) {
       database.close();
       throw error;
     }
   }
 
-  get opened(): OpenAnswer {
+  get opened(): OpenedStore {
     const { storeId, revision, floor } = this.#head;
     return { storeId, revision, historyFloor: floor };
   }
@@ -137,11 +144,13 @@ export class StoreFile {
       if (!isFull(error) || writes.every((write) => write.record !== null)) throw error;
       this.#writeIntoFull(writes, at, error);
     }
-    // What went into a file that was removed or replaced nobody will find again: it is not acknowledged.
-    this.#checkIdentity();
-    this.#side.mark(this.#head.revision);
     for (const listen of this.#onCommit) listen(writes);
     return { historyFloor: this.#head.floor };
+  }
+
+  /** Notes what was committed; called once the answer is on its way, since it only helps against a damaged log. */
+  noteCommitted(): void {
+    this.#side.mark(this.#head.revision);
   }
 
   /** Older commits of a kind. */
@@ -171,20 +180,20 @@ export class StoreFile {
   }
 
   #transaction(work: (head: Head) => Head, options = { writeHead: false }): void {
-    const numbers = new Set(this.#kinds.keys());
-    const database = this.#database;
+    const known = this.#kinds.size;
     let committing = false;
     try {
-      database.exec('BEGIN IMMEDIATE');
+      this.#sql.begin.run();
       const head = work(this.#head);
       // An empty event log cannot tell the state.
       if (options.writeHead || head.floor === head.revision) this.#sql.head.run('head', writeHead(head));
       committing = true;
-      database.exec('COMMIT');
+      this.#sql.commit.run();
       this.#head = head;
     } catch (error) {
-      rollBack(database);
-      for (const key of this.#kinds.keys()) if (!numbers.has(key)) this.#kinds.delete(key);
+      rollBack(this.#database);
+      // Kinds are kept in the order in which they came.
+      for (const key of [...this.#kinds.keys()].slice(known)) this.#kinds.delete(key);
       const failure = asFailure(this.#file, error);
       // The end of a commit that failed may or may not have reached the disk.
       if (committing && failure.failure.code === 'Unavailable') throw new StoreFailure({ ...failure.failure, code: 'Ambiguous' }, error);
@@ -292,16 +301,6 @@ export class StoreFile {
     const row = { kind, number, seed: kindSeed(kind) };
     this.#kinds.set(kindKey(kind), row);
     return row;
-  }
-
-  #checkIdentity(): void {
-    for (const [path, identity] of this.#identities) {
-      if (identityOf(path) === identity) continue;
-      throw new StoreFailure({
-        code: 'Corrupt',
-        message: `${path} was removed or replaced while the store was open; stop, put the file back, and open it again`,
-      });
-    }
   }
 }
 

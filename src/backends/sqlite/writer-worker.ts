@@ -17,7 +17,7 @@ function handle(request: WorkerRequest): unknown {
   if (request.call === 'open') {
     file = request.file;
     store = new StoreFile(request);
-    return store.opened;
+    return { ...store.opened, identities: store.identities };
   }
   switch (request.call) {
     case 'start':
@@ -55,4 +55,5 @@ port.on('message', ({ sequence, request }: { readonly sequence: number; readonly
     answer = { type: 'failure', sequence, failure: asFailure(file, error).failure };
   }
   post(answer);
+  if (request.call === 'commit' && answer.type === 'answer') store?.noteCommitted();
 });
