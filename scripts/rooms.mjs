@@ -35,7 +35,9 @@ export const rooms = {
     packages: ['@photostructure/sqlite'],
     // The driver, what runs in its thread, and the thread's other end.
     ambient: [
-      ...['driver', 'side-file', 'store-file', 'store-worker', 'writer-worker'].map((name) => `src/backends/sqlite/${name}.ts`),
+      ...['driver', 'file-identity', 'side-file', 'store-file', 'store-worker', 'writer-worker'].map(
+        (name) => `src/backends/sqlite/${name}.ts`,
+      ),
       'src/backends/sqlite/admin/',
     ],
   },
