@@ -28,6 +28,7 @@ export interface InvalidIssue {
 }
 
 export interface ErrorDetails {
+  /** Its namespace, type and id are kept, and nothing else that it may carry. */
   readonly pointer?: Pointer;
   readonly cause?: unknown;
   /** Of a Conflict. */
@@ -56,11 +57,15 @@ export class SteadystateError extends Error {
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
-    this.pointer = details.pointer;
+    this.pointer = details.pointer && bare(details.pointer);
     this.reason = details.reason;
     this.issues = details.issues ?? [];
     this.retryAfterMs = details.retryAfterMs;
     this.holder = details.holder;
     this.kind = details.kind;
   }
+}
+
+function bare({ namespace, type, id }: Pointer): Pointer {
+  return { namespace, type, id };
 }

@@ -2,15 +2,11 @@ import type { ConflictReason, ErrorDetails, Kind, Pointer, ResourcePhase } from 
 import { pointerText, SteadystateError, visibleText } from '../resource/index.ts';
 
 function conflict(reason: ConflictReason, pointer: Pointer, message: string): SteadystateError {
-  return new SteadystateError('Conflict', message, { pointer: bare(pointer), reason });
-}
-
-function bare({ namespace, type, id }: Pointer): Pointer {
-  return { namespace, type, id };
+  return new SteadystateError('Conflict', message, { pointer, reason });
 }
 
 export function notFound(pointer: Pointer): SteadystateError {
-  return new SteadystateError('NotFound', `${pointerText(pointer)} does not exist`, { pointer: bare(pointer) });
+  return new SteadystateError('NotFound', `${pointerText(pointer)} does not exist`, { pointer });
 }
 
 export function alreadyExists(pointer: Pointer): SteadystateError {
@@ -65,7 +61,7 @@ export function unsupported(message: string, details: ErrorDetails = {}): Steady
 export function ambiguous(pointer: Pointer | undefined, message: string, cause?: unknown): SteadystateError {
   const about = pointer === undefined ? '' : `${pointerText(pointer)}: `;
   return new SteadystateError('Ambiguous', `${about}the outcome of the write is unknown: ${message}; read before you write again`, {
-    ...(pointer && { pointer: bare(pointer) }),
+    ...(pointer && { pointer }),
     cause,
   });
 }
@@ -79,7 +75,7 @@ export function forbidden(message: string, details: ErrorDetails = {}): Steadyst
 }
 
 export function gone(pointer: Pointer, message: string): SteadystateError {
-  return new SteadystateError('Gone', `${pointerText(pointer)} ${message}`, { pointer: bare(pointer) });
+  return new SteadystateError('Gone', `${pointerText(pointer)} ${message}`, { pointer });
 }
 
 export function timeout(message: string, details: ErrorDetails = {}): SteadystateError {

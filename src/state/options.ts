@@ -15,7 +15,10 @@ export interface CallOptions {
 }
 
 export interface ReadOptions extends CallOptions {
-  /** Skips what a definition would decode. @default false */
+  /**
+   * Skips what a definition would decode: the spec is what is stored or what came over the wire, whatever its type says. What is
+   * read so can be written back as it is. @default false
+   */
   readonly raw?: boolean;
 }
 

@@ -84,13 +84,13 @@ export function encodeWatchResponse(events: readonly Uint8Array[]): Buffer {
   return Buffer.from(response.buffer, response.byteOffset, response.byteLength);
 }
 
-/** An event from its message; `undefined` for a type that is not known, which must not be taken for another. */
-export function decodeEvent(wire: WireEvent, codec: ResourceCodec): StateEvent | undefined {
-  const event = readEvent(wire, codec);
+/** An event from its message; `undefined` for a type that is not known, which must not be taken for another. `raw`: specs stay as they came. */
+export function decodeEvent(wire: WireEvent, codec: ResourceCodec, raw = false): StateEvent | undefined {
+  const event = readEvent(wire, codec, raw);
   return event && Object.freeze(event);
 }
 
-function readEvent(wire: WireEvent, codec: ResourceCodec): StateEvent | undefined {
+function readEvent(wire: WireEvent, codec: ResourceCodec, raw: boolean): StateEvent | undefined {
   const place = {
     ...(wire.revision !== undefined && { revision: wire.revision }),
     ...(wire.bookmark !== undefined && wire.bookmark.length > 0 && { bookmark: Bytes.from(wire.bookmark) }),
@@ -98,11 +98,11 @@ function readEvent(wire: WireEvent, codec: ResourceCodec): StateEvent | undefine
   };
   switch (wireEventTypes[wire.eventType]) {
     case 'created':
-      return { type: 'created', resource: codec.fromWire(wire.resource), ...place };
+      return { type: 'created', resource: codec.read(wire.resource, raw), ...place };
     case 'updated':
-      return { type: 'updated', resource: codec.fromWire(wire.resource), ...(wire.old && { old: codec.fromWire(wire.old) }), ...place };
+      return { type: 'updated', resource: codec.read(wire.resource, raw), ...(wire.old && { old: codec.read(wire.old, raw) }), ...place };
     case 'destroyed':
-      return { type: 'destroyed', resource: codec.fromWireOrTombstone(wire.resource), ...place };
+      return { type: 'destroyed', resource: codec.readOrTombstone(wire.resource, raw), ...place };
     case 'bootstrapped':
       return { type: 'bootstrapped', ...place };
     case 'noop':

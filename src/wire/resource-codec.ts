@@ -42,21 +42,40 @@ export class ResourceCodec {
     return bytes;
   }
 
-  /** A checked resource. Throws Invalid for what cannot be one. */
+  /** A checked resource of a request. Throws Invalid for what cannot be one. */
   fromWire(wire: WireResource | undefined): Resource {
-    if (wire?.metadata === undefined) throw invalid([{ path: 'metadata', message: 'a resource needs metadata' }]);
-    if (wire.spec === undefined) throw invalid([{ path: 'spec', message: 'a resource needs a spec, even an empty one' }]);
-    const metadata = metadataFromWire(wire.metadata);
-    return assembleResource(metadata, this.#specFromWire(metadata, wire.spec));
+    return this.#fromWire(wire, (metadata, spec) => this.#specFromWire(metadata, spec));
+  }
+
+  /**
+   * A resource of an answer. With `raw` its spec is not decoded; nor is one that cannot be: it keeps the forms in which it came,
+   * and the definition of its type tells what is wrong with it.
+   */
+  read(wire: WireResource | undefined, raw = false): Resource {
+    return this.#fromWire(wire, (metadata, spec) => {
+      if (raw) return fromForeign(spec.protoSpec, spec.yamlSpec);
+      try {
+        return this.#specFromWire(metadata, spec);
+      } catch {
+        return fromForeign(spec.protoSpec, spec.yamlSpec);
+      }
+    });
   }
 
   /** What an event carries: a resource, or a tombstone when its spec is empty. */
-  fromWireOrTombstone(wire: WireResource | undefined): Resource | Tombstone {
+  readOrTombstone(wire: WireResource | undefined, raw = false): Resource | Tombstone {
     const spec = wire?.spec;
     if (wire?.metadata === undefined) throw invalid([{ path: 'metadata', message: 'a resource needs metadata' }]);
     if (spec === undefined || (spec.protoSpec.length === 0 && spec.yamlSpec === '' && wire.metadata.version === 'undefined'))
       return tombstone(wire.metadata);
-    return this.fromWire(wire);
+    return this.read(wire, raw);
+  }
+
+  #fromWire(wire: WireResource | undefined, specOf: (metadata: Metadata, spec: WireSpec) => unknown): Resource {
+    if (wire?.metadata === undefined) throw invalid([{ path: 'metadata', message: 'a resource needs metadata' }]);
+    if (wire.spec === undefined) throw invalid([{ path: 'spec', message: 'a resource needs a spec, even an empty one' }]);
+    const metadata = metadataFromWire(wire.metadata);
+    return assembleResource(metadata, specOf(metadata, wire.spec));
   }
 
   #specToWire(type: string, spec: unknown): WireSpec {
@@ -69,7 +88,7 @@ export class ResourceCodec {
 
   #specFromWire(metadata: Metadata, { protoSpec, yamlSpec }: WireSpec): unknown {
     const codec = this.#specCodec(metadata.type);
-    if (codec !== undefined && protoSpec.length > 0) return freezeSpec(codec.decode(protoSpec), metadata);
+    if (codec !== undefined && protoSpec.length > 0) return freezeSpec(decodeSpec(codec, protoSpec, metadata), metadata);
     // Without a codec here, a protobuf form is somebody else's to read: both forms are kept as they are.
     if (protoSpec.length > 0 || this.#registry?.get(metadata.type) === undefined) return fromForeign(protoSpec, yamlSpec);
     return freezeSpec(readSpec(yamlSpec), metadata);
@@ -77,6 +96,15 @@ export class ResourceCodec {
 
   #specCodec(type: string): SpecCodec<unknown> | undefined {
     return this.#registry?.get(type)?.codec ?? metaCodecs.get(type);
+  }
+}
+
+function decodeSpec(codec: SpecCodec<unknown>, protoSpec: Uint8Array, metadata: Metadata): unknown {
+  try {
+    return codec.decode(protoSpec);
+  } catch (error) {
+    const message = `its protobuf form cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    throw invalid([{ path: 'spec', message }], metadata);
   }
 }
 

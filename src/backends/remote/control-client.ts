@@ -30,7 +30,7 @@ export class ControlClient {
     const answer = await this.#calls.unary(controlService.validate, request, context);
     return {
       problems: answer.problem.map(({ index, path, message }) => ({ index, path, message })),
-      resources: answer.resource.map((wire) => this.#codec.fromWire(wire)),
+      resources: answer.resource.map((wire) => this.#codec.read(wire)),
     };
   }
 

@@ -123,6 +123,7 @@ class RemoteCore implements RemoteState {
         span: options.span,
         deadlineMs: defaultDeadlineMs,
       }),
+      options.raw,
     );
   }
 
@@ -141,7 +142,7 @@ class RemoteCore implements RemoteState {
     const stop = (): void => stream.cancel();
     options.signal?.addEventListener('abort', stop, { once: true });
     try {
-      for await (const answer of stream) items.push(this.#answer(answer as ResourceAnswer));
+      for await (const answer of stream) items.push(this.#answer(answer as ResourceAnswer, options.raw));
     } catch (error) {
       options.signal?.throwIfAborted();
       throw isServiceError(error) ? this.#calls.error(error, { call: 'list' }) : error;
@@ -329,7 +330,7 @@ class RemoteCore implements RemoteState {
         return open(wire) as never;
       },
       decode: (response: WatchResponse) =>
-        response.event.map((event) => decodeEvent(event, this.#codec)).filter((event) => event !== undefined),
+        response.event.map((event) => decodeEvent(event, this.#codec, options.raw)).filter((event) => event !== undefined),
       readError: (error: ServiceError) => this.#calls.error(error, { call: 'watch' }),
     });
     await source.connect();
@@ -362,8 +363,8 @@ class RemoteCore implements RemoteState {
     }
   }
 
-  #answer<Spec>({ resource }: ResourceAnswer): Resource<Spec> {
-    return this.#codec.fromWire(resource) as Resource<Spec>;
+  #answer<Spec>({ resource }: ResourceAnswer, raw?: boolean): Resource<Spec> {
+    return this.#codec.read(resource, raw) as Resource<Spec>;
   }
 
   #refuse(signal: AbortSignal | undefined): void {

@@ -39,6 +39,21 @@ export const readCases: readonly Case[] = [
     },
   },
   {
+    name: 'raw: reads and watches give the same as without it, where there is nothing to decode',
+    async run(world) {
+      const made = await world.create('a', 1, { labels: { app: 'web' } });
+      const raw = { raw: true };
+      assert.deepEqual(await world.core.get(world.pointer('a'), raw), made);
+      assert.deepEqual((await world.core.list(world.kind, raw)).items, [made]);
+      await expectRejects(world.core.get(world.pointer('missing'), raw), { code: 'NotFound', id: 'missing' });
+      const watches = [await world.watch('a', raw), await world.watchKind({ ...raw, bootstrapContents: true })];
+      for (const watch of watches) {
+        const event = await watch.next();
+        assert.deepEqual(event.type === 'created' && event.resource, made);
+      }
+    },
+  },
+  {
     name: 'list: an unknown kind is an empty list',
     async run(world) {
       for (let round = 0; round < 3; round++) {
