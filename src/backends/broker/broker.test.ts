@@ -173,6 +173,29 @@ describe('failures', () => {
     await store[Symbol.asyncDispose]();
   });
 
+  test('without room a destroy does not fall with the creates beside it, and later creates wait for their turn', async () => {
+    const { disk, store } = slowStore();
+    const made = store.create(thing('a'));
+    (await disk.next()).done();
+    await made;
+    const creating = store.create(thing('b'));
+    const destroying = store.destroy(at('a'));
+    (await disk.next()).fail(noSpace());
+    await expect(creating).rejects.toMatchObject({ code: 'NoSpace' });
+    const again = await disk.next();
+    const waiting = store.create(thing('c'));
+    const stale = store.update({ ...thing('a', 2), metadata: { ...at('a'), version: '1' } });
+    expect(again.ids).toEqual(['a']);
+    again.done();
+    await destroying;
+    await expect(stale).rejects.toMatchObject({ code: 'NotFound' });
+    const last = await disk.next();
+    expect(last.ids).toEqual(['c']);
+    last.done();
+    expect((await waiting).metadata.version).toBe('3');
+    await store[Symbol.asyncDispose]();
+  });
+
   test('a failed sync leaves its own writes ambiguous, later ones unavailable, and the store stopped but for reading', async () => {
     const { disk, store } = slowStore();
     const before = store.create(thing('before'));

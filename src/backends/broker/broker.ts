@@ -1,6 +1,14 @@
 import type { Environment } from '../../environment/index.ts';
 import type { Kind, Metadata, NamespaceSpec, Pointer, Resource, ResourceInput, SteadystateError, TypedKind } from '../../resource/index.ts';
-import { assembleMetadata, assembleResource, checkKind, checkPointer, compileQuery, makeResource } from '../../resource/index.ts';
+import {
+  assembleMetadata,
+  assembleResource,
+  checkKind,
+  checkPointer,
+  compileQuery,
+  errorCode,
+  makeResource,
+} from '../../resource/index.ts';
 import type {
   AggregatedWatch,
   CallOptions,
@@ -141,6 +149,7 @@ export class Broker implements CoreState, AsyncDisposable {
 
   async create<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: CreateOptions = {}): Promise<Resource<Spec>> {
     this.#refuseUnlessLive(options.signal);
+    if (this.#queue?.crowded) await this.#turn(this.#queue, options.signal);
     const resource = makeResource(input);
     const { metadata } = resource;
     const owner = options.owner ?? '';
@@ -154,6 +163,7 @@ export class Broker implements CoreState, AsyncDisposable {
 
   async update<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: UpdateOptions = {}): Promise<Resource<Spec>> {
     this.#refuseUnlessLive(options.signal);
+    if (this.#queue?.crowded) await this.#turn(this.#queue, options.signal);
     const resource = makeResource(input);
     const { metadata } = resource;
     const { collection, entry, current } = this.#current(metadata);
@@ -173,6 +183,16 @@ export class Broker implements CoreState, AsyncDisposable {
   }
 
   async destroy(pointer: Pointer, options: DestroyOptions = {}): Promise<void> {
+    try {
+      await this.#destroy(pointer, options);
+    } catch (error) {
+      if (errorCode(error) !== 'NoSpace') throw error;
+      // It may have failed for the sake of what it shared a batch with.
+      await this.#destroy(pointer, options);
+    }
+  }
+
+  async #destroy(pointer: Pointer, options: DestroyOptions): Promise<void> {
     this.#refuseUnlessLive(options.signal);
     checkPointer(pointer);
     const { collection, entry, current } = this.#current(pointer);
@@ -279,6 +299,12 @@ export class Broker implements CoreState, AsyncDisposable {
   async #lose(staged: StagedWrite | undefined, error: SteadystateError): Promise<never> {
     const failure = await staged?.settled;
     throw failure === undefined ? error : refusal(failure, error.pointer);
+  }
+
+  /** On a full disk: waits until nothing else is on its way. */
+  async #turn(queue: CommitQueue, signal: AbortSignal | undefined): Promise<void> {
+    while (queue.crowded) await queue.drained();
+    this.#refuseUnlessLive(signal);
   }
 
   #write(

@@ -41,10 +41,20 @@ export class CommitQueue {
   readonly #host: CommitQueueHost;
   #open: Batch | undefined;
   #committing: Promise<void> | undefined;
+  /** The last batch that made the store grow found no room. */
+  #full = false;
 
   constructor(committer: Committer, host: CommitQueueHost) {
     this.#committer = committer;
     this.#host = host;
+  }
+
+  /**
+   * Whether a write that makes the store grow should wait for `drained`: without room it would take those down that share its batch,
+   * and among them a destroy that makes room.
+   */
+  get crowded(): boolean {
+    return this.#full && this.#committing !== undefined;
   }
 
   /** Settles once nothing is on its way. */
@@ -90,6 +100,7 @@ export class CommitQueue {
           this.#fail(batch, error);
           continue;
         }
+        if (this.#full && batch.records.some(grows)) this.#full = false;
         for (const record of batch.records) {
           this.#unstage(record);
           this.#host.apply(record.collection, new Commit(record.revision, record.id, record.old, record.value));
@@ -125,10 +136,16 @@ export class CommitQueue {
       }
     }
     // Without room nothing was written, and reading and destroying go on. Any other failure leaves the disk in doubt.
-    if (error.code === 'NoSpace') this.#host.rolledBack();
-    else this.#host.poison(refusal(error, undefined));
+    if (error.code === 'NoSpace') {
+      this.#full = true;
+      this.#host.rolledBack();
+    } else this.#host.poison(refusal(error, undefined));
     for (const { settle } of failed) settle(error);
   }
+}
+
+function grows({ value }: CommitRecord): boolean {
+  return value !== undefined;
 }
 
 /** Microtasks from an acknowledgement to the next write of the same caller, with some wrappers in between. */

@@ -38,7 +38,13 @@ export function asFailure(file: string, error: unknown): StoreFailure {
   const message = error instanceof Error ? error.message : String(error);
   switch (resultCode(error)) {
     case sqliteFull:
-      return new StoreFailure({ code: 'NoSpace', message: `no space left for ${file}; reading and destroying go on, make room` }, error);
+      return new StoreFailure(
+        {
+          code: 'NoSpace',
+          message: `no space left for ${file}: make room, or destroy something; an open store goes on reading and destroying`,
+        },
+        error,
+      );
     // Our statements are fixed: one that means nothing to this file met other tables than ours.
     case sqliteError:
     case sqliteCorrupt:

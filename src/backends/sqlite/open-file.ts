@@ -10,9 +10,8 @@ import { applicationId, tables } from './schema.ts';
 import type { SideNotes } from './side-file.ts';
 import { isWritable, readSideFile, sizeOf } from './side-file.ts';
 
-/** The write-ahead log is folded into the file at this size, pages of 4 KiB, and cut back to it after a burst. */
+/** The write-ahead log is folded into the file at this size, pages of 4 KiB. */
 const checkpointPages = 2000;
-const keptLogBytes = 16 * 1024 * 1024;
 
 export interface OpenedFile {
   readonly database: Database;
@@ -68,7 +67,7 @@ function lock(file: string, maxPages: number | undefined): Database {
     // One process owns the file, and the operating system frees it when that process ends in whatever way.
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0; PRAGMA cell_size_check = ON');
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
-    database.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${keptLogBytes}`);
+    database.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`);
     if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
     // The lock is taken by the first write transaction.
     database.exec('BEGIN IMMEDIATE; COMMIT');

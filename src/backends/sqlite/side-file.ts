@@ -28,7 +28,11 @@ export class SideFile {
     rmSync(this.#path, { force: true });
     this.#descriptor = openSync(this.#path, 'wx', 0o600);
     this.mark(notes.revision);
-    writeSync(this.#descriptor, `${notes.holder}\n`, markBytes);
+    try {
+      writeSync(this.#descriptor, `${notes.holder}\n`, markBytes);
+    } catch {
+      // On a full disk a store is still opened, so that something can be destroyed.
+    }
   }
 
   mark(revision: number): void {

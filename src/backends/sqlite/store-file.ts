@@ -1,6 +1,7 @@
 import type { Kind } from '../../resource/index.ts';
 import type { OwnedStore } from './admin/open-store.ts';
 import { eventChecksum, kindSeed, resourceChecksum } from './checksum.ts';
+import { DiskRoom } from './disk-room.ts';
 import type { Database, Statement } from './driver.ts';
 import { asFailure, damaged, guard, StoreFailure } from './failures.ts';
 import type { FileIdentity } from './file-identity.ts';
@@ -34,6 +35,7 @@ export class StoreFile {
   readonly #historyAgeMs: number | undefined;
   readonly #kinds = new Map<string, KindRow>();
   readonly #side: SideFile;
+  readonly #room: DiskRoom;
   readonly #sql: Readonly<
     Record<'begin' | 'commit' | 'kind' | 'create' | 'update' | 'destroy' | 'createEvent' | 'changeEvent' | 'head' | 'forget', Statement>
   >;
@@ -73,6 +75,7 @@ export class StoreFile {
       for (const row of guard(file, () => database.prepare('SELECT kind, namespace, type FROM kinds').all())) {
         this.#addKind({ namespace: String(row.namespace), type: String(row.type) }, Number(row.kind));
       }
+      this.#room = guard(file, () => new DiskRoom(file, database, request.maxPages));
       this.#side = new SideFile(file, { storeId: head.storeId, revision: head.revision, holder: request.holder });
       this.identities = identitiesOf(file);
     } catch (error) {
@@ -137,6 +140,7 @@ export class StoreFile {
 
   /** Makes writes durable: all of them, or none. */
   commit(writes: readonly WriteMessage[], at: number): CommitAnswer {
+    this.#room.beforeCommit();
     try {
       this.#transaction((head) => this.#write(head, writes, at));
     } catch (error) {
@@ -150,6 +154,7 @@ export class StoreFile {
 
   /** Notes what was committed; called once the answer is on its way, since it only helps against a damaged log. */
   noteCommitted(): void {
+    this.#room.afterCommit();
     this.#side.mark(this.#head.revision);
   }
 
@@ -168,6 +173,7 @@ export class StoreFile {
   /** Leaves one plain file behind. */
   close(): void {
     this.#side.remove();
+    this.#room.remove();
     try {
       this.#transaction((head) => head, { writeHead: true });
       // The library on Node 20 keeps the file open until its statements are collected: leave the lock by ourselves.
@@ -256,32 +262,28 @@ export class StoreFile {
     return aged;
   }
 
-  /** The event log gives way to a destroy: its older half, and if that is not enough all of it. */
+  /** A destroy gets the room that was kept for it; then the event log gives way: its older half, and if need be all of it. */
   #writeIntoFull(writes: readonly WriteMessage[], at: number, cause: unknown): void {
-    try {
-      this.#foldLog();
-      this.#transaction((head) => this.#forgetUpTo(head, head.floor + Math.ceil((head.revision - head.floor) / 2)), { writeHead: true });
-      this.#foldLog();
-      this.#transaction((head) => this.#write(head, writes, at));
-    } catch (error) {
-      if (!isFull(error)) throw error;
+    const write = (head: Head): Head => this.#write(head, writes, at);
+    const attempts = [
+      () => this.#transaction(write),
+      () => {
+        this.#transaction((head) => this.#forgetUpTo(head, head.floor + Math.ceil((head.revision - head.floor) / 2)), { writeHead: true });
+        this.#room.fold();
+        this.#transaction(write);
+      },
+      () => this.#transaction((head) => write(this.#forgetUpTo(head, writes.at(-1)?.revision ?? head.revision))),
+    ];
+    this.#room.enterFull();
+    for (const attempt of attempts) {
       try {
-        this.#transaction((head) => {
-          const emptied = this.#forgetUpTo(head, writes.at(-1)?.revision ?? head.revision);
-          return this.#write(emptied, writes, at);
-        });
-      } catch (last) {
-        throw isFull(last) ? cause : last;
+        return attempt();
+      } catch (error) {
+        if (!isFull(error)) throw error;
+        this.#room.fold();
       }
     }
-  }
-
-  #foldLog(): void {
-    try {
-      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    } catch {
-      // Where even that finds no room the log stays as it is.
-    }
+    throw cause;
   }
 
   #forgetUpTo(head: Head, floor: number): Head {

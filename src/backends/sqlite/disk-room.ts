@@ -1,0 +1,144 @@
+import { closeSync, ftruncateSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Database, Statement } from './driver.ts';
+import { sizeOf } from './side-file.ts';
+
+const pageBytes = 4096;
+/** Of the reserve: a quarter of the store, within these. */
+const leastReserve = 256 * 1024;
+const largestReserve = 12 * 1024 * 1024;
+/** What a destroy may need in the write-ahead log, beyond what it takes to fold that in. */
+const forOneDestroy = 128 * 1024;
+/** What the write-ahead log keeps of its size when it begins anew, and while the disk is full. */
+const keptLogBytes = 16 * 1024 * 1024;
+const keptWhenFull = 256 * 1024;
+/** The largest number of pages that SQLite knows. */
+const anyPages = 4_294_967_294;
+
+/**
+ * The way out of a full disk. Even a destroy writes: into the write-ahead log, and folding that in makes the file grow by what was
+ * created since the last time. So a file of zeros beside the store holds some room, which is given up when the disk is full; and
+ * the log is folded in before the store has grown by more than that. While there is no room the store does not grow at all: what
+ * is destroyed makes room inside it. Once the reserve can be had again, with something to spare, all is as before.
+ */
+export class DiskRoom {
+  readonly #path: string;
+  readonly #file: string;
+  readonly #database: Database;
+  readonly #maxPages: number;
+  readonly #pageCount: Statement;
+  #reserved: number;
+  /** Pages of the file itself, as of the last fold. */
+  #foldedPages: number;
+  #full = false;
+
+  /** Only while holding the store's lock. */
+  constructor(file: string, database: Database, maxPages: number | undefined) {
+    this.#path = `${file}-reserve`;
+    this.#file = file;
+    this.#database = database;
+    this.#maxPages = maxPages ?? anyPages;
+    this.#pageCount = database.prepare('PRAGMA page_count');
+    // What a program that was killed left behind serves again.
+    this.#reserved = sizeOf(this.#path) ?? 0;
+    this.#foldedPages = Math.floor((sizeOf(file) ?? 0) / pageBytes);
+    this.#limit(this.#maxPages, keptLogBytes);
+    if (!this.#take(this.#wanted())) this.enterFull();
+  }
+
+  /** Before a write: whether there is room again. */
+  beforeCommit(): void {
+    if (this.#full) this.#tryToLeave();
+  }
+
+  /** After a write is durable. */
+  afterCommit(): void {
+    const grown = (this.#pages() - this.#foldedPages) * pageBytes;
+    if (this.#full || grown > this.#reserved - forOneDestroy) this.fold();
+    if (this.#full) this.#tryToLeave();
+    else if (this.#wanted() >= this.#reserved * 2) this.#take(this.#wanted());
+  }
+
+  /** The disk is full: gives up the reserve, and lets the store grow no more. */
+  enterFull(): void {
+    this.#full = true;
+    this.#drop();
+    this.fold();
+    this.#limit(Math.min(this.#maxPages, this.#pages()), keptWhenFull);
+  }
+
+  /** Folds the write-ahead log into the file; its own room on the disk it keeps, or most of it. */
+  fold(): void {
+    try {
+      const { log, checkpointed } = this.#database.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() ?? {};
+      if (log === checkpointed) this.#foldedPages = this.#pages();
+    } catch {
+      // Where even that finds no room the log stays as it is.
+    }
+  }
+
+  /** While the lock is still held. */
+  remove(): void {
+    this.#drop();
+  }
+
+  #tryToLeave(): void {
+    const wanted = this.#wanted();
+    if (freeBytes(this.#file) < wanted + forOneDestroy || !this.#take(wanted + forOneDestroy)) return;
+    this.#truncate(wanted);
+    this.#full = false;
+    this.#limit(this.#maxPages, keptLogBytes);
+  }
+
+  /** Makes the reserve as large as this; `false` when there is no room for it. */
+  #take(bytes: number): boolean {
+    if (this.#reserved >= bytes) return true;
+    let descriptor: number;
+    try {
+      descriptor = openSync(this.#path, 'a', 0o600);
+    } catch {
+      return false;
+    }
+    try {
+      const zeros = new Uint8Array(Math.min(bytes - this.#reserved, 1 << 20));
+      while (this.#reserved < bytes) this.#reserved += writeSync(descriptor, zeros, 0, Math.min(zeros.length, bytes - this.#reserved));
+      return true;
+    } catch {
+      return false;
+    } finally {
+      closeSync(descriptor);
+    }
+  }
+
+  #truncate(bytes: number): void {
+    const descriptor = openSync(this.#path, 'r+');
+    try {
+      ftruncateSync(descriptor, bytes);
+      this.#reserved = bytes;
+    } finally {
+      closeSync(descriptor);
+    }
+  }
+
+  #drop(): void {
+    rmSync(this.#path, { force: true });
+    this.#reserved = 0;
+  }
+
+  #wanted(): number {
+    return Math.min(largestReserve, Math.max(leastReserve, (this.#pages() * pageBytes) >> 2));
+  }
+
+  #pages(): number {
+    return Number(this.#pageCount.get()?.page_count);
+  }
+
+  #limit(pages: number, keptLog: number): void {
+    this.#database.exec(`PRAGMA max_page_count = ${pages}; PRAGMA journal_size_limit = ${keptLog}`);
+  }
+}
+
+function freeBytes(file: string): number {
+  const { bavail, bsize } = statfsSync(dirname(file));
+  return bavail * bsize;
+}
