@@ -150,6 +150,27 @@ describe.runIf(process.platform === 'linux')('a disk of 1 MiB', () => {
     await world.check();
   });
 
+  test('compaction goes on, and makes room', async () => {
+    await using disk = await SmallDisk.mount(folder, 1024);
+    const world = new World(disk);
+    await world.open();
+    await using _program = world.program;
+    for (let index = 0; index < 60; index++) {
+      await world.create();
+      if (index % 2 === 0) await world.destroy();
+    }
+    disk.occupy(0);
+    await world.fill();
+    const { value, message } = await world.program.call('admin.compact', { keep: 0 });
+    expect(message).toBeUndefined();
+    const { forgotten, bytesBefore, bytesAfter } = value as Record<string, number>;
+    expect(forgotten).toBeGreaterThan(20);
+    expect(bytesAfter).toBeLessThan(bytesBefore as number);
+    await world.check();
+    expect(await world.create()).toMatchObject({ value: {} });
+    await world.check();
+  });
+
   test('many writers at once: who destroys is served, who creates is refused until there is room', async () => {
     await using disk = await SmallDisk.mount(folder, 1024);
     const world = new World(disk);

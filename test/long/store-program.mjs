@@ -29,6 +29,14 @@ async function outcome(work) {
   }
 }
 
+/** `admin.compact` is a method of a part. */
+function call(method, args) {
+  const parts = method.split('.');
+  const name = parts.pop();
+  const owner = parts.reduce((part, key) => part[key], state);
+  return owner[name](...args);
+}
+
 const atLength = (_key, value) => (Number.isInteger(value?.long) ? 'x'.repeat(value.long) : value);
 
 let state;
@@ -39,7 +47,7 @@ const opened = await outcome(async () => {
 tell([opened]);
 if (state !== undefined) {
   for await (const line of createInterface({ input: process.stdin })) {
-    tell(await Promise.all(JSON.parse(line, atLength).map(([method, ...args]) => outcome(() => state[method](...args)))));
+    tell(await Promise.all(JSON.parse(line, atLength).map(([method, ...args]) => outcome(() => call(method, args)))));
   }
   tell([await outcome(() => state[Symbol.asyncDispose]())]);
 }

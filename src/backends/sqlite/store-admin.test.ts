@@ -413,7 +413,7 @@ describe('export', () => {
       await using state = await open();
       for (let n = 0; n < 700; n++) await state.create(thing(`n${n}`));
       for await (const _resource of state.admin.export()) break;
-      expect(readdirSync(folder).sort()).toEqual(['state.db', 'state.db-holder', 'state.db-wal']);
+      expect(readdirSync(folder).sort()).toEqual(['state.db', 'state.db-holder', 'state.db-reserve', 'state.db-wal']);
     }
     for await (const _resource of admin().export()) break;
     expect(await collect(admin().export())).toHaveLength(700);

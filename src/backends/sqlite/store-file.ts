@@ -101,7 +101,8 @@ export class StoreFile {
         return { [Symbol.dispose]: () => void this.#onCommit.delete(listen) };
       },
       forget: (upTo) => this.#transaction((head) => this.#forgetUpTo(head, upTo), { writeHead: true }),
-      fold: () => this.#foldLog(),
+      fold: () => this.#room.fold(),
+      makeRoom: () => this.#room.enterFull(),
     };
   }
 

@@ -34,13 +34,13 @@ export function* compactJob(store: OwnedStore, { keep, before }: CompactRequest)
       const { floor } = store.head();
       const upTo = Math.min(last, floor + eventsPerStep, before === undefined ? last : lastBefore(store, before));
       if (upTo <= floor) break;
-      forget(store, upTo);
+      intoFull(store, () => store.forget(upTo));
       yield { step: 'dropping events', done: store.head().floor - first, total: last - first };
     }
   }
   const free = freePages(store);
   for (let left = free; left > 0; ) {
-    guard(file, () => database.exec(`PRAGMA incremental_vacuum(${pagesPerStep})`));
+    intoFull(store, () => guard(file, () => database.exec(`PRAGMA incremental_vacuum(${pagesPerStep})`)));
     const now = freePages(store);
     // Nothing came back: whoever writes meanwhile needs it.
     if (now >= left) break;
@@ -52,14 +52,14 @@ export function* compactJob(store: OwnedStore, { keep, before }: CompactRequest)
   return { forgotten: floor - first, floor, revision, bytesBefore, bytesAfter: bytesOf(store) };
 }
 
-/** A full disk has no room for the log of even this: the log is folded away first. */
-function forget(store: OwnedStore, upTo: number): void {
+/** On a full disk there is no room for even this, but for what is held for it. */
+function intoFull(store: OwnedStore, work: () => void): void {
   try {
-    store.forget(upTo);
+    work();
   } catch (error) {
     if (!(error instanceof StoreFailure) || error.failure.code !== 'NoSpace') throw error;
-    store.fold();
-    store.forget(upTo);
+    store.makeRoom();
+    work();
   }
 }
 

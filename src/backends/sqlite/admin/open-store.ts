@@ -19,4 +19,6 @@ export interface OwnedStore extends OpenStore {
   forget(upTo: number): void;
   /** Folds the write-ahead log into the file as far as that is possible now. */
   fold(): void;
+  /** The disk is full: gives up what is held for that. */
+  makeRoom(): void;
 }
