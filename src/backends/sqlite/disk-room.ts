@@ -1,4 +1,4 @@
-import { closeSync, ftruncateSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
+import { closeSync, openSync, rmSync, statfsSync, truncateSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Database, Statement } from './driver.ts';
 import { sizeOf } from './side-file.ts';
@@ -111,12 +111,11 @@ export class DiskRoom {
   }
 
   #truncate(bytes: number): void {
-    const descriptor = openSync(this.#path, 'r+');
     try {
-      ftruncateSync(descriptor, bytes);
+      truncateSync(this.#path, bytes);
       this.#reserved = bytes;
-    } finally {
-      closeSync(descriptor);
+    } catch {
+      // It stays a little larger than it need be.
     }
   }
 

@@ -153,10 +153,10 @@ export class StoreFile {
     return { historyFloor: this.#head.floor };
   }
 
-  /** Notes what was committed; called once the answer is on its way, since it only helps against a damaged log. */
+  /** Notes what was committed, which only helps against a damaged log, and sees to the room; once the answer is on its way. */
   noteCommitted(): void {
-    this.#room.afterCommit();
     this.#side.mark(this.#head.revision);
+    this.#room.afterCommit();
   }
 
   /** Older commits of a kind. */
