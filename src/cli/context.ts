@@ -1,5 +1,7 @@
 import type { Environment } from '../environment/index.ts';
-import { UsageError } from './exit-codes.ts';
+import { findError, nameProblem } from '../resource/index.ts';
+import { parseStoreUrl } from '../stores/index.ts';
+import { ExitError, exitCodes, UsageError } from './exit-codes.ts';
 import type { CliIo } from './io.ts';
 import { parseDuration } from './output/age.ts';
 import type { Session } from './session.ts';
@@ -37,6 +39,42 @@ export function timeoutMs({ options }: CommandContext, otherwise: number | undef
   const parsed = parseDuration(options.timeout);
   if (parsed === undefined) throw new UsageError(`--timeout: expected a duration such as 30s or 5m, found ${options.timeout}`);
   return parsed;
+}
+
+/** Refuses what would be noticed late or never. */
+export function checkGlobalOptions(context: CommandContext): void {
+  timeoutMs(context, undefined);
+  const { namespace, allNamespaces, store } = context.options;
+  if (namespace !== undefined && allNamespaces === true)
+    throw new UsageError('-n and -A cannot be combined: one namespace, or all of them');
+  const problem = namespace === undefined ? undefined : nameProblem(namespace);
+  if (problem !== undefined) throw new UsageError(`-n: ${problem}`);
+  if (store !== undefined) asUsage('--store', () => parseStoreUrl(store, context.io.directory));
+}
+
+/** What a person typed and nobody can read is wrong use, and names the option. */
+export function asUsage<Value>(option: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    const known = findError(error);
+    if (known?.code !== 'Invalid') throw error;
+    throw new UsageError(`${option}: ${known.issues.map(({ message }) => message).join('; ') || known.message}`);
+  }
+}
+
+/** Gives up after `--timeout`. What was sent to a server may have happened. */
+export async function withinTimeout(context: CommandContext, work: () => Promise<number>): Promise<number> {
+  const limitMs = timeoutMs(context, undefined);
+  if (limitMs === undefined) return await work();
+  using limit = deadline(context, limitMs);
+  const expired = new Promise<never>((_resolve, reject) => {
+    limit.signal.addEventListener('abort', () => {
+      if (limit.expired())
+        reject(new ExitError(exitCodes.timedOut, `timed out after ${context.options.timeout}; give it more with --timeout`));
+    });
+  });
+  return await Promise.race([work(), expired]);
 }
 
 /** A signal that aborts with the command's, or after a while; dispose it. */

@@ -6,6 +6,8 @@ export const exitCodes = { ok: 0, failed: 1, usage: 2, notFound: 3, conflict: 4,
 /** The command was used wrongly: exit code 2. */
 export class UsageError extends Error {
   override readonly name: string = 'UsageError';
+  /** Whose help says how. */
+  command: string | undefined;
 }
 
 /** Ends a command with a code; its message, if any, goes to standard error. */

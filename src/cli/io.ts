@@ -2,8 +2,10 @@
 export interface CliIo {
   /** Standard output. */
   write(text: string): void;
-  /** Standard error. */
+  /** Standard error: lines of text. The program shows in them what a terminal would obey. */
   writeError(text: string): void;
+  /** Standard error as it is, for what is drawn in place. */
+  drawError(text: string): void;
   /** Whether standard output is a terminal. */
   readonly isTerminal: boolean;
   /** Whether standard error is a terminal: only there is progress drawn. */
@@ -14,7 +16,7 @@ export interface CliIo {
   rows(): number;
   readonly color: boolean;
   /** Who runs the command, for records: the user, the machine and the process. */
-  readonly caller: string;
+  caller(): string;
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** The folder in which the person typed the command: files are relative to it. */
   readonly directory: string;

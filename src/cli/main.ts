@@ -24,15 +24,18 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 
 const noColor = process.env.NO_COLOR !== undefined && process.env.NO_COLOR !== '';
+// It draws nothing in place and knows no colours.
+const isDumb = process.env.TERM === 'dumb';
 const io: CliIo = {
   write: (text) => void stdout.write(text),
   writeError: (text) => void stderr.write(text),
-  isTerminal: stdout.isTTY === true,
-  errorIsTerminal: stderr.isTTY === true,
+  drawError: (text) => void stderr.write(text),
+  isTerminal: stdout.isTTY === true && !isDumb,
+  errorIsTerminal: stderr.isTTY === true && !isDumb,
   columns: () => (stdout.isTTY ? stdout.columns : stderr.isTTY ? stderr.columns : 0),
   rows: () => (stdout.isTTY ? stdout.rows : 0),
-  color: stdout.isTTY === true && !noColor && !process.argv.includes('--no-color'),
-  caller: callerText(),
+  color: stdout.isTTY === true && !isDumb && !noColor && !process.argv.includes('--no-color'),
+  caller: callerText,
   variables: process.env,
   // npm changes to the package's folder; INIT_CWD is where the person is.
   directory: resolve(process.env.INIT_CWD ?? process.cwd()),
@@ -54,5 +57,7 @@ const log = lineLogger({
 });
 const exitCode = await runCli(process.argv.slice(2), io, { ...environment, log });
 process.exitCode = exitCode;
+// A pipe may not have taken all yet.
+for (const stream of [stdout, stderr]) await new Promise<void>((resolve) => stream.write('', () => resolve()));
 // What is left open (a connection that closes, a child that lives on) must not hold the command.
 if (exitCode !== exitCodes.ok || aborter.signal.aborted) process.exit(exitCode);

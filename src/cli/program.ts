@@ -1,9 +1,14 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { Environment } from '../environment/index.ts';
-import { visibleText } from '../resource/index.ts';
+import { errorText, visibleLines } from './advice.ts';
 import type { CommandContext, GlobalOptions } from './context.ts';
+import { checkGlobalOptions, withinTimeout } from './context.ts';
 import { ExitError, exitCodeOf, exitCodes, UsageError } from './exit-codes.ts';
 import type { CliIo } from './io.ts';
+import { programVersion } from './version.ts';
+
+/** Commands that go on by design, or say themselves what was not reached in time. */
+const ownTimeouts: ReadonlySet<string> = new Set(['up', 'serve', 'apply', 'delete', 'wait', 'edit']);
 
 /** Gathers an option that may be given several times. */
 const several = (value: string, before: readonly string[]): readonly string[] => [...before, value];
@@ -12,7 +17,9 @@ const several = (value: string, before: readonly string[]): readonly string[] =>
  * Runs one command line (without program and script) and answers its exit code. Nothing here ends the process. Each command is
  * loaded when it runs, so that a look costs little more than Node's own start.
  */
-export async function runCli(argv: readonly string[], io: CliIo, environment: Environment): Promise<number> {
+export async function runCli(argv: readonly string[], outside: CliIo, environment: Environment): Promise<number> {
+  // Names and messages come from anywhere, and all of them may get into an error.
+  const io: CliIo = { ...outside, writeError: (text) => outside.writeError(visibleLines(text)) };
   let exitCode: number = exitCodes.ok;
   const program = buildProgram(io, environment, (code) => {
     exitCode = code;
@@ -24,9 +31,7 @@ export async function runCli(argv: readonly string[], io: CliIo, environment: En
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     // A reader that has gone, or Ctrl-C: a quiet end.
     if (io.signal.aborted && !(error instanceof ExitError)) return exitCodes.ok;
-    const message = error instanceof Error ? error.message : String(error);
-    if (message !== '') io.writeError(`${message.split('\n').map(visibleText).join('\n')}\n`);
-    if (error instanceof UsageError) io.writeError('see: steadystate --help\n');
+    io.writeError(errorText(error));
     return exitCodeOf(error);
   }
 }
@@ -34,11 +39,17 @@ export async function runCli(argv: readonly string[], io: CliIo, environment: En
 /** The commands, as commander has them; also what the reference page is made from. */
 export function buildProgram(io: CliIo, environment: Environment, done: (exitCode: number) => void): Command {
   const program = new Command('steadystate');
+  const printed = {
+    writeOut: (text: string) => io.write(text),
+    writeErr: (text: string) => io.writeError(text),
+  };
   program
     .description('Declared resources, and the controllers that keep them.')
+    .version(programVersion, '-V, --version', 'show the version')
     .exitOverride()
-    .configureOutput({ writeOut: (text) => io.write(text), writeErr: (text) => io.writeError(text) })
+    .configureOutput(printed)
     .showSuggestionAfterError()
+    .showHelpAfterError('see: steadystate --help')
     .helpCommand(false);
 
   const command = (text: string, description: string, examples: readonly string[]): Command => {
@@ -49,7 +60,8 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
       .addOption(new Option('--timeout <duration>', 'how long to wait, such as 30s or 5m'))
       .addOption(new Option('--no-color', 'without colours'))
       .exitOverride()
-      .configureOutput({ writeOut: (out) => io.write(out), writeErr: (out) => io.writeError(out) })
+      .configureOutput(printed)
+      .showHelpAfterError(`see: steadystate ${added.name()} --help`)
       .addHelpText('after', `\nExamples:\n${examples.map((example) => `  steadystate ${example}\n`).join('')}`);
     return added;
   };
@@ -60,7 +72,15 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
       const own = given.pop() as Command;
       const options = own.opts<GlobalOptions>();
       const rest = given.slice(0, -1);
-      done(await start({ io, environment, options }, ...([...rest, options] as unknown as Arguments)));
+      try {
+        const context = { io, environment, options };
+        checkGlobalOptions(context);
+        const work = () => start(context, ...([...rest, options] as unknown as Arguments));
+        done(await (ownTimeouts.has(own.name()) ? work() : withinTimeout(context, work)));
+      } catch (error) {
+        if (error instanceof UsageError) error.command ??= own.name();
+        throw error;
+      }
     };
 
   command('up [files...]', 'serve a store with the host operator, apply the files, show them until they are ready', [

@@ -5,7 +5,7 @@ import { showProgress, withProgress } from './progress.ts';
 
 function standardError(errorIsTerminal: boolean, columns = 80): { readonly io: CliIo; readonly texts: string[] } {
   const texts: string[] = [];
-  const io = { errorIsTerminal, columns: () => columns, writeError: (text: string) => void texts.push(text) };
+  const io = { errorIsTerminal, columns: () => columns, drawError: (text: string) => void texts.push(text) };
   return { io: io as unknown as CliIo, texts };
 }
 

@@ -26,7 +26,7 @@ export function showProgress({ io, environment }: Pick<CommandContext, 'io' | 'e
   const draw = (): void => {
     const text = visibleText(`${what}${done === '' ? '' : `: ${done}`} (${durationText(environment.elapsed() - started)})`);
     const columns = io.columns();
-    io.writeError(`\r\u001b[K${columns > 0 ? cutText(text, columns - 1) : text}`);
+    io.drawError(`\r\u001b[K${columns > 0 ? cutText(text, columns - 1) : text}`);
     drawn = true;
     timer = environment.after(tickMs, draw);
   };
@@ -37,7 +37,7 @@ export function showProgress({ io, environment }: Pick<CommandContext, 'io' | 'e
     },
     [Symbol.dispose]() {
       timer[Symbol.dispose]();
-      if (drawn) io.writeError('\r\u001b[K');
+      if (drawn) io.drawError('\r\u001b[K');
       drawn = false;
     },
   };

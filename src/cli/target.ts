@@ -1,6 +1,7 @@
 import type { Pointer, Resource } from '../resource/index.ts';
-import { pointerText, SteadystateError, visibleText } from '../resource/index.ts';
+import { nameProblem, pointerText, SteadystateError, visibleText } from '../resource/index.ts';
 import type { CommandContext } from './context.ts';
+import { UsageError } from './exit-codes.ts';
 import type { Session } from './session.ts';
 import { TypesLookup } from './types-lookup.ts';
 
@@ -12,12 +13,14 @@ export interface Target {
 
 export async function targetOf(context: CommandContext, session: Session, typeName: string, id: string): Promise<Target> {
   const types = await TypesLookup.read(session.state);
-  return { types, pointer: pointerOf(types, typeName, id, context.options.namespace) };
+  return { types, pointer: typedPointer(types, typeName, id, context.options.namespace) };
 }
 
 /** A resource by what a person typed; without a namespace, in that of its type. */
-export function pointerOf(types: TypesLookup, typeName: string, id: string, namespace: string | undefined): Pointer {
+export function typedPointer(types: TypesLookup, typeName: string, id: string, namespace: string | undefined): Pointer {
   const type = types.find(typeName);
+  const problem = nameProblem(id);
+  if (problem !== undefined) throw new UsageError(`ID: ${problem}`);
   return { namespace: namespace ?? type.defaultNamespace, type: type.type, id };
 }
 

@@ -9,47 +9,6 @@ describe('without a store', () => {
   });
   afterAll(() => place[Symbol.asyncDispose]());
 
-  test.each([
-    [
-      'a look makes no store',
-      ['get', 'stacks'],
-      1,
-      /no store here: neither .*api\.sock answers nor does .*state\.db exist; start one with: steadystate up/,
-    ],
-    [
-      'a named file that is missing',
-      ['get', 'stacks', '--store', 'sqlite:none.db'],
-      3,
-      /does not exist; start one with: steadystate serve/,
-    ],
-    ['a server that is missing', ['get', 'stacks', '--store', 'unix:none.sock'], 1, /no server answers at unix:.*none\.sock/],
-    ['a store of an unknown kind', ['get', 'stacks', '--store', 'redis:x'], 1, /expected one of memory:, sqlite:PATH/],
-    ['a store that is not offered yet', ['get', 'stacks', '--store', 'etcd://localhost:2379/x'], 1, /not offered by this version/],
-    ['an unknown command', ['gett'], 2, /Did you mean get/],
-    ['an unknown option', ['get', 'stacks', '--nope'], 2, /unknown option/],
-    ['a missing argument', ['get'], 2, /missing required argument/],
-    [
-      'a bad time',
-      ['wait', 'x.y', 'a', '--for=ready', '--timeout', 'soon', '--store', 'memory:'],
-      2,
-      /--timeout: expected a duration such as 30s/,
-    ],
-    ['apply without files', ['apply'], 2, /name what to apply with -f/],
-    [
-      'a socket path that is too long',
-      ['serve', '--store', 'memory:', '--listen', `unix:${'x'.repeat(120)}`],
-      1,
-      /at most 100 work everywhere/,
-    ],
-    ['a listening address for everybody', ['serve', '--store', 'memory:', '--listen', 'grpc://0.0.0.0:1234'], 1, /not a loopback address/],
-    ['a module that is missing', ['serve', 'none.mjs', '--store', 'memory:'], 1, /the module none\.mjs cannot be loaded/],
-  ])('%s', async (_name, args, code, message) => {
-    const result = await place.run(args as string[]);
-    expect(result.stderr).toMatch(message as RegExp);
-    expect(result.code).toBe(code);
-    expect(result.stdout).toBe('');
-  });
-
   test('help of every command has examples', async () => {
     const { stdout, code } = await place.run(['--help']);
     expect(code).toBe(0);

@@ -1,11 +1,13 @@
 import { listLeftovers, stackDefinition, stackDirectory } from '../../host/index.ts';
 import type { Pointer, Resource } from '../../resource/index.ts';
 import { isConflictError, isNotFoundError, pointerText, SteadystateError, visibleText } from '../../resource/index.ts';
+import { errorText } from '../advice.ts';
 import type { CommandContext } from '../context.ts';
 import { timeoutMs, withSession } from '../context.ts';
 import { exitCodeOf, exitCodes, UsageError } from '../exit-codes.ts';
 import { loadResourceFiles } from '../files/load-files.ts';
 import type { Session } from '../session.ts';
+import { typedPointer } from '../target.ts';
 import { TypesLookup } from '../types-lookup.ts';
 import { shownName } from './get.ts';
 import { waitDestroyed } from './wait.ts';
@@ -45,8 +47,7 @@ export async function deleteCommand(
       // The last in a file may need the first: down goes the reverse way.
       pointers = files.map(({ resource }) => resource.metadata).reverse();
     } else {
-      const type = types.find(typeName);
-      pointers = ids.map((id) => ({ namespace: context.options.namespace ?? type.defaultNamespace, type: type.type, id }));
+      pointers = ids.map((id) => typedPointer(types, typeName, id, context.options.namespace));
     }
     let exitCode: number = exitCodes.ok;
     const going: Going[] = [];
@@ -60,7 +61,7 @@ export async function deleteCommand(
         if (!gone) going.push({ pointer, directory });
         else if (directory !== undefined) io.write(await leftoversText(context, directory));
       } catch (error) {
-        io.writeError(`${(error as Error).message}\n`);
+        io.writeError(errorText(error));
         exitCode = Math.max(exitCode, exitCodeOf(error));
       }
     }
@@ -90,7 +91,7 @@ async function waitForAll(context: CommandContext, session: Session, going: read
       if (directory !== undefined) io.write(await leftoversText(context, directory));
     } catch (error) {
       if (io.signal.aborted) throw error;
-      io.writeError(`${(error as Error).message}\n`);
+      io.writeError(errorText(error));
       exitCode = Math.max(exitCode, exitCodeOf(error));
     }
   }

@@ -9,14 +9,13 @@ import { companionOf, joinStatus } from '../joined.ts';
 import { ageText } from '../output/age.ts';
 import { fileForm } from '../output/format.ts';
 import { Table } from '../output/table.ts';
-import { TypesLookup } from '../types-lookup.ts';
+import { targetOf } from '../target.ts';
 
 /** `describe TYPE ID` */
 export async function describeCommand(context: CommandContext, typeName: string, id: string): Promise<number> {
   return withSession(context, async (session) => {
-    const types = await TypesLookup.read(session.state);
-    const type = types.find(typeName);
-    const resource = await session.state.get({ namespace: context.options.namespace ?? type.defaultNamespace, type: type.type, id });
+    const { types, pointer } = await targetOf(context, session, typeName, id);
+    const resource = await session.state.get(pointer);
     const joined = joinStatus(resource, await companionOf(session.state, types, resource), types);
     const { io, environment } = context;
     const { metadata, spec } = fileForm(joined) as { readonly metadata: Readonly<Record<string, unknown>>; readonly spec: unknown };

@@ -14,7 +14,7 @@ import type { OutputFormat } from '../output/format.ts';
 import { fileForm, jsonText, parseOutput, structured } from '../output/format.ts';
 import { Table } from '../output/table.ts';
 import type { Session } from '../session.ts';
-import { pointerOf } from '../target.ts';
+import { typedPointer } from '../target.ts';
 import { TypesLookup } from '../types-lookup.ts';
 import { nameOf, namespacesOf } from './get.ts';
 
@@ -35,7 +35,7 @@ export async function eventsCommand(context: CommandContext, options: EventsOpti
     throw new UsageError('--for and -A cannot be combined: an id is looked up in one namespace');
   return withSession(context, async (session) => {
     const types = await TypesLookup.read(session.state);
-    const wanted = about && pointerOf(types, about.type, about.id, context.options.namespace);
+    const wanted = about && typedPointer(types, about.type, about.id, context.options.namespace);
     const type = { type: eventDefinition.type, defaultNamespace: wanted?.namespace ?? eventDefinition.defaultNamespace };
     const fits = (event: Resource): boolean =>
       (wanted === undefined || isAbout(event, wanted)) && (severities === undefined || severities.includes(textOf(specOf(event).type)));

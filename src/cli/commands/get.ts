@@ -1,7 +1,8 @@
 import type { Resource, ResourceQuery } from '../../resource/index.ts';
 import { compareIds, isNotFoundError, parseLabelQuery, visibleText } from '../../resource/index.ts';
+import { errorText } from '../advice.ts';
 import type { CommandContext } from '../context.ts';
-import { withSession } from '../context.ts';
+import { asUsage, withSession } from '../context.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
 import { followKind, followNamespaces, allNamespaces as namespacesWith } from '../follow-kind.ts';
 import type { JoinedResource } from '../joined.ts';
@@ -10,6 +11,7 @@ import { fileForm, jsonText, parseOutput, structured } from '../output/format.ts
 import { compilePath, valueText } from '../output/jsonpath.ts';
 import { Table } from '../output/table.ts';
 import type { Session } from '../session.ts';
+import { typedPointer } from '../target.ts';
 import type { KnownType } from '../types-lookup.ts';
 import { TypesLookup } from '../types-lookup.ts';
 import { rowShape } from './rows.ts';
@@ -24,7 +26,8 @@ export interface GetOptions {
 /** `get TYPE [ID…]` */
 export async function getCommand(context: CommandContext, typeName: string, ids: readonly string[], options: GetOptions): Promise<number> {
   const format = parseOutput(context.options.output);
-  const query: ResourceQuery = options.selector === undefined ? {} : { labelQueries: [parseLabelQuery(options.selector)] };
+  const query: ResourceQuery = queryOf(options.selector);
+  const sort = sorter(options.sortBy);
   if (options.watch === true && format !== 'table' && format !== 'wide')
     throw new UsageError('-w keeps a table; every change as JSON is: steadystate watch TYPE -o json');
   if (ids.length > 0 && options.selector !== undefined) throw new UsageError('ids and -l cannot be combined');
@@ -35,7 +38,7 @@ export async function getCommand(context: CommandContext, typeName: string, ids:
     const type = types.find(typeName);
     const namespaces = await namespacesOf(context, session, type);
     const found = await read(session, types, type, namespaces, ids, query);
-    const resources = sorted(found.resources, options.sortBy);
+    const resources = sort(found.resources);
     const { io } = context;
     if (format === 'yaml' || format === 'json') io.write(structured(format, resources, ids.length === 1));
     else if (format === 'name') io.write(resources.map(nameOf).join(''));
@@ -62,7 +65,7 @@ export async function getCommand(context: CommandContext, typeName: string, ids:
           io.write(table.render([shape.cells(row)], { columns, headings: false })),
         );
     }
-    for (const id of found.missing) io.writeError(`${type.type}/${namespaces[0]}/${id} does not exist\n`);
+    for (const error of found.missing) io.writeError(errorText(error));
     return found.missing.length > 0 ? exitCodes.notFound : exitCodes.ok;
   });
 }
@@ -98,7 +101,7 @@ async function read(
   namespaces: readonly string[],
   ids: readonly string[],
   query: ResourceQuery,
-): Promise<{ readonly resources: readonly JoinedResource[]; readonly missing: readonly string[] }> {
+): Promise<{ readonly resources: readonly JoinedResource[]; readonly missing: readonly unknown[] }> {
   const { state } = session;
   if (ids.length === 0) {
     const resources: JoinedResource[] = [];
@@ -110,28 +113,35 @@ async function read(
     return { resources, missing: [] };
   }
   const resources: JoinedResource[] = [];
-  const missing: string[] = [];
+  const missing: unknown[] = [];
   for (const id of ids) {
     try {
-      const resource = await state.get({ namespace: namespaces[0] as string, type: type.type, id });
+      const resource = await state.get(typedPointer(types, type.type, id, namespaces[0]));
       resources.push(joinStatus(resource, await companionOf(state, types, resource), types));
     } catch (error) {
       if (!isNotFoundError(error)) throw error;
-      missing.push(id);
+      missing.push(error);
     }
   }
   return { resources, missing };
 }
 
-function sorted(resources: readonly JoinedResource[], by: string | undefined): readonly JoinedResource[] {
-  if (by === undefined) return resources;
+function queryOf(selector: string | undefined): ResourceQuery {
+  return selector === undefined ? {} : { labelQueries: [asUsage('-l', () => parseLabelQuery(selector))] };
+}
+
+/** Puts resources in the order of the value at a path: numbers by their size, then text, then what has no value. */
+function sorter(by: string | undefined): (resources: readonly JoinedResource[]) => readonly JoinedResource[] {
+  if (by === undefined) return (resources) => resources;
   const path = compilePath(by);
   const key = (resource: JoinedResource): unknown => path(pathForm(resource))[0];
-  return [...resources].sort((left, right) => {
-    const [a, b] = [key(left), key(right)];
-    if (isNumber(a) && isNumber(b)) return a < b ? -1 : a > b ? 1 : 0;
-    return compareIds(valueText(a), valueText(b));
-  });
+  const rank = (value: unknown): number => (isNumber(value) ? 0 : value === undefined || value === null ? 2 : 1);
+  return (resources) =>
+    [...resources].sort((left, right) => {
+      const [a, b] = [key(left), key(right)];
+      if (isNumber(a) && isNumber(b)) return a < b ? -1 : a > b ? 1 : 0;
+      return rank(a) - rank(b) || compareIds(valueText(a), valueText(b));
+    });
 }
 
 function isNumber(value: unknown): value is number | bigint {

@@ -2,7 +2,7 @@ import { sameValue } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
-import { TypesLookup } from '../types-lookup.ts';
+import { targetOf } from '../target.ts';
 import { shownName } from './get.ts';
 
 /** `label TYPE ID key=value… key-…`, and the same for annotations. */
@@ -17,9 +17,7 @@ export async function setPairsCommand(
   if (changes.length === 0) throw new UsageError(`name what to set (key=value) or to remove (key-)`);
   const parsed = changes.map((text) => parseChange(text));
   return withSession(context, async (session) => {
-    const types = await TypesLookup.read(session.state);
-    const type = types.find(typeName);
-    const pointer = { namespace: context.options.namespace ?? type.defaultNamespace, type: type.type, id };
+    const { pointer } = await targetOf(context, session, typeName, id);
     const before = await session.state.get(pointer);
     const { owner } = before.metadata;
     const after = await session.state.updateWithConflicts(

@@ -13,7 +13,7 @@ export async function releaseFinalizerCommand(context: CommandContext, typeName:
   return withSession(context, async (session) => {
     const { pointer } = await targetOf(context, session, typeName, id);
     const { uid } = (await session.state.get(pointer)).metadata;
-    const { record, holder } = await release(context, session, pointer, { finalizer, uid, by: io.caller });
+    const { record, holder } = await release(context, session, pointer, { finalizer, uid, by: io.caller() });
     io.write(`released ${visibleText(finalizer)} of ${visibleText(id)}; what its holder would have cleaned up stays\n`);
     io.write(`it was held by ${visibleText(holder)}; on record as event ${visibleText(record)}\n`);
     return exitCodes.ok;

@@ -1,8 +1,10 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SteadystateError } from '../../resource/index.ts';
+import { parseListenAddress } from '../../server/index.ts';
 import { parseStoreUrl, storeUrlText } from '../../stores/index.ts';
 import type { CommandContext } from '../context.ts';
+import { asUsage } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { openPatiently } from '../open-patiently.ts';
 import type { ServeModule } from '../operator.ts';
@@ -16,6 +18,7 @@ export interface ServeOptions {
 /** `serve [MODULE…] [--listen URL]…` */
 export async function serveCommand(context: CommandContext, modules: readonly string[], options: ServeOptions): Promise<number> {
   const { io, environment } = context;
+  for (const address of options.listen) asUsage('--listen', () => parseListenAddress(address, io.directory));
   const loaded: ServeModule[] = [];
   for (const name of modules) loaded.push(await loadModule(name, io.directory));
   const url = parseStoreUrl(context.options.store ?? `sqlite:${defaultFile(io.storeDirectory)}`, io.directory);

@@ -9,7 +9,7 @@ import type { CommandContext } from '../context.ts';
 import { deadline, timeoutMs } from '../context.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
 import { applyAll } from '../files/apply-resources.ts';
-import { loadResourceFiles } from '../files/load-files.ts';
+import { checkPaths, loadResourceFiles } from '../files/load-files.ts';
 import { LiveView } from '../live-view.ts';
 import { readinessOf, validateLocally } from '../local-control.ts';
 import { openPatiently } from '../open-patiently.ts';
@@ -33,6 +33,7 @@ export async function upCommand(context: CommandContext, files: readonly string[
   if (options.until !== undefined && options.until !== 'ready') throw new UsageError(`--until: expected ready, found ${options.until}`);
   const { io, environment } = context;
   const paths = files.length > 0 ? files : [exampleFile];
+  await checkPaths(paths, io, environment);
   const beside = await running(context);
   if (beside !== undefined) {
     await using session = beside;

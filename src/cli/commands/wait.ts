@@ -1,5 +1,5 @@
 import type { Pointer, Resource } from '../../resource/index.ts';
-import { isNotFoundError, pointerText } from '../../resource/index.ts';
+import { isNotFoundError, pointerText, visibleText } from '../../resource/index.ts';
 import type { Condition } from '../../workload/index.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, timeoutMs, withSession } from '../context.ts';
@@ -7,39 +7,45 @@ import { ExitError, exitCodes, UsageError } from '../exit-codes.ts';
 import { companionOf, joinStatus } from '../joined.ts';
 import { compilePath, valueText } from '../output/jsonpath.ts';
 import type { Session } from '../session.ts';
-import { TypesLookup } from '../types-lookup.ts';
+import { targetOf } from '../target.ts';
+import type { TypesLookup } from '../types-lookup.ts';
 import { pathForm } from './get.ts';
 import type { WaitAnswer } from './wait-ready.ts';
 import { lookReady, waitOn } from './wait-ready.ts';
 
+/** How long a wait takes at most when nobody says, milliseconds. */
+const defaultWaitMs = 30_000;
+
 /** `wait TYPE ID --for=…` */
 export async function waitCommand(context: CommandContext, typeName: string, id: string, goal: string): Promise<number> {
+  const lookOf = readGoal(goal);
   return withSession(context, async (session) => {
-    const types = await TypesLookup.read(session.state);
-    const type = types.find(typeName);
-    const pointer = { namespace: context.options.namespace ?? type.defaultNamespace, type: type.type, id };
-    const look = lookFor(goal, session, types, pointer);
-    if (goal === 'destroyed') await waitDestroyed(context, session, pointer, timeoutMs(context, 30_000));
-    else await waitOn(context, session, pointer, look, timeoutMs(context, 30_000));
-    context.io.write(`${id}: ${goal}\n`);
+    const { types, pointer } = await targetOf(context, session, typeName, id);
+    const limitMs = timeoutMs(context, defaultWaitMs);
+    if (lookOf === undefined) await waitDestroyed(context, session, pointer, limitMs);
+    else await waitOn(context, session, pointer, lookOf(session, types, pointer), limitMs);
+    context.io.write(`${visibleText(`${id}: ${goal}`)}\n`);
     return exitCodes.ok;
   });
 }
 
-function lookFor(goal: string, session: Session, types: TypesLookup, pointer: Pointer): () => Promise<WaitAnswer> {
-  if (goal === 'ready') return () => lookReady(session, pointer);
-  if (goal === 'destroyed') return async () => ({ done: false, reason: '' });
+type LookOf = (session: Session, types: TypesLookup, pointer: Pointer) => () => Promise<WaitAnswer>;
+
+/** Reads `--for`. `undefined`: the end is waited for. */
+function readGoal(goal: string): LookOf | undefined {
+  if (goal === 'destroyed') return undefined;
+  if (goal === 'ready') return (session, _types, pointer) => () => lookReady(session, pointer);
   const [kind, ...rest] = goal.split('=');
   const text = rest.join('=');
   if (kind === 'condition' && text !== '') {
     const [name = '', wanted = 'True'] = text.split('=');
-    return () => lookCondition(session, types, pointer, name, wanted);
+    return (session, types, pointer) => () => lookCondition(session, types, pointer, name, wanted);
   }
   if (kind === 'jsonpath' && text !== '') {
-    const parts = /^('?)(\{.*\})\1(?:=(.*))?$/.exec(text);
+    const parts = /^(['"]?)(\{.*\})\1(?:=(.*))?$/s.exec(text);
     if (parts === null) throw new UsageError(`--for=jsonpath: expected jsonpath={.path}=value, found ${goal}`);
     const path = compilePath(parts[2] as string);
-    return async () => {
+    return (session, types, pointer) => async () => {
       const joined = await look(session, types, pointer);
       if (joined === undefined) return { done: false, reason: 'it does not exist' };
       const found = path(pathForm(joinStatus(joined.resource, joined.companion, types)))

@@ -6,6 +6,7 @@ import { establish } from '../establish.ts';
 import { ExitError, exitCodes, UsageError } from '../exit-codes.ts';
 import { joinStatus } from '../joined.ts';
 import { fileForm, jsonText, parseOutput } from '../output/format.ts';
+import { typedPointer } from '../target.ts';
 import { TypesLookup } from '../types-lookup.ts';
 
 /** `watch TYPE [ID] [--from BOOKMARK]` */
@@ -17,15 +18,16 @@ export async function watchCommand(
 ): Promise<number> {
   const format = parseOutput(context.options.output);
   if (format !== 'table' && format !== 'json') throw new UsageError('watch prints lines, or JSON lines with -o json');
+  const from = options.from === undefined ? {} : { startFromBookmark: readBookmark(options.from) };
   const { io, environment } = context;
   return withSession(context, async (session) => {
     const types = await TypesLookup.read(session.state);
     const type = types.find(typeName);
     const kind = { namespace: context.options.namespace ?? type.defaultNamespace, type: type.type };
-    const from = options.from === undefined ? {} : { startFromBookmark: readBookmark(options.from) };
+    const pointer = id === undefined ? undefined : typedPointer(types, typeName, id, context.options.namespace);
     const { signal } = io;
     const watch = await establish(context, (): Promise<AsyncIterable<StateEvent>> => {
-      if (id !== undefined) return session.state.watch({ ...kind, id }, { ...from, signal });
+      if (pointer !== undefined) return session.state.watch(pointer, { ...from, signal });
       if (options.from !== undefined) return session.state.watchKind(kind, { ...from, signal });
       return session.state.follow(kind, { bootstrapContents: true, signal });
     });

@@ -4,14 +4,15 @@ import { stringifyYaml } from '../../wire/index.ts';
 import type { Condition, InventoryEntry } from '../../workload/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { exitCodes, UsageError } from '../exit-codes.ts';
 import type { Holder } from '../holders.ts';
 import { holdersOf } from '../holders.ts';
 import { companionOf } from '../joined.ts';
 import { ageText } from '../output/age.ts';
 import { jsonText, parseOutput } from '../output/format.ts';
 import type { Session } from '../session.ts';
-import { TypesLookup } from '../types-lookup.ts';
+import { targetOf } from '../target.ts';
+import type { TypesLookup } from '../types-lookup.ts';
 
 /** One thing that is in the way. */
 interface Cause {
@@ -32,10 +33,9 @@ interface Why {
 /** `why TYPE ID` */
 export async function whyCommand(context: CommandContext, typeName: string, id: string): Promise<number> {
   const format = parseOutput(context.options.output);
+  if (format === 'wide' || format === 'name') throw new UsageError('why prints text, yaml, json or jsonpath=TEMPLATE');
   return withSession(context, async (session) => {
-    const types = await TypesLookup.read(session.state);
-    const type = types.find(typeName);
-    const pointer = { namespace: context.options.namespace ?? type.defaultNamespace, type: type.type, id };
+    const { types, pointer } = await targetOf(context, session, typeName, id);
     const resource = await session.state.get(pointer);
     const companion = await companionOf(session.state, types, resource);
     const why = await explain(session, types, typeName, resource, companion);

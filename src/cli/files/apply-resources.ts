@@ -15,6 +15,7 @@ import {
 } from '../../resource/index.ts';
 import type { State } from '../../state/index.ts';
 import { phaseConflict, versionConflict } from '../../state/index.ts';
+import { errorText } from '../advice.ts';
 import { ExitError, exitCodeOf, exitCodes } from '../exit-codes.ts';
 import type { Session } from '../session.ts';
 import type { FileResource } from './load-files.ts';
@@ -157,7 +158,7 @@ export async function applyAll(
       applied.push(one);
       tell(one);
     } catch (error) {
-      tellError(`${file.at('')}: ${(error as Error).message}`);
+      tellError(`${file.at('')}: ${errorText(error).trimEnd()}`);
       exitCode = Math.max(exitCode, exitCodeOf(error));
     }
   }

@@ -44,13 +44,23 @@ export async function loadResourceFiles(
   return resources;
 }
 
+/** Says early that something named by `-f` is not there, before a store is opened for it. */
+export async function checkPaths(paths: readonly string[], io: CliIo, environment: Environment): Promise<void> {
+  for (const path of paths) if (path !== '-') await findPath(path, io, environment);
+}
+
+async function findPath(path: string, io: CliIo, { files }: Environment) {
+  if (/^[a-z]+:\/\//i.test(path)) throw new UsageError(`${path} is a URL; download it first and name the file`);
+  const full = resolve(io.directory, path);
+  const stat = await files.stat(full);
+  if (stat === undefined) throw new SteadystateError('NotFound', `${path} does not exist (looked for ${full})`);
+  return { full, stat };
+}
+
 async function sourcesOf(path: string, io: CliIo, environment: Environment): Promise<readonly Source[]> {
   if (path === '-') return [{ name: '<stdin>', folder: io.directory, text: await io.readStandardInput() }];
-  if (/^[a-z]+:\/\//.test(path)) throw new UsageError(`${path} is a URL; download it first and name the file`);
-  const full = resolve(io.directory, path);
+  const { full, stat } = await findPath(path, io, environment);
   const { files } = environment;
-  const stat = await files.stat(full);
-  if (stat === undefined) throw new SteadystateError('NotFound', `${path} does not exist`);
   if (stat.kind === 'directory') {
     const names = ((await files.list(full)) ?? []).filter((name) => /\.(?:ya?ml|json)$/i.test(name));
     const sources: Source[] = [];

@@ -1,0 +1,41 @@
+import { findError, visibleText } from '../resource/index.ts';
+import { UsageError } from './exit-codes.ts';
+
+/** What standard error says of a failure: what and where by its message, then what to do. */
+export function errorText(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  if (message === '') return '';
+  const advice = adviceOf(error);
+  return `${message}\n${advice === undefined || message.includes(advice) ? '' : `${advice}\n`}`;
+}
+
+/** Text of several lines with everything else that a terminal would obey shown. */
+export function visibleLines(text: string): string {
+  return text.split('\n').map(visibleText).join('\n');
+}
+
+/** What to do about a failure, where its message does not say so. */
+function adviceOf(error: unknown): string | undefined {
+  if (error instanceof UsageError) return `see: steadystate ${error.command === undefined ? '' : `${error.command} `}--help`;
+  const known = findError(error);
+  const { pointer } = known ?? {};
+  switch (known?.code) {
+    case 'NotFound':
+      return pointer && `see what there is: steadystate get ${pointer.type} -n ${pointer.namespace}`;
+    case 'Conflict':
+      if (pointer === undefined) return undefined;
+      if (known.reason === 'phase')
+        return `it is on its way out; ask: steadystate why ${pointer.type} ${pointer.id} -n ${pointer.namespace}, or wait for its end with --for=destroyed`;
+      if (known.reason === 'version')
+        return `see what is there now: steadystate get ${pointer.type} ${pointer.id} -n ${pointer.namespace} -o yaml`;
+      return undefined;
+    case 'Ambiguous':
+      return pointer && `see whether it happened: steadystate get ${pointer.type} ${pointer.id} -n ${pointer.namespace} -o yaml`;
+    case 'Throttled':
+      return 'the server is busy; try again in a while';
+    case 'NoSpace':
+      return 'make room on the disk of the store; reads and deletes go on meanwhile';
+    default:
+      return undefined;
+  }
+}
