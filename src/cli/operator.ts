@@ -104,7 +104,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
       async releaseFinalizer({ namespace, type, id, finalizer, uid, by }, rights) {
         const holder = holderOf(runtime, finalizer);
         const { record } = await releaseFinalizer(rights, environment, { namespace, type, id }, { finalizer, uid, by, holder });
-        return { record: record.metadata.id, holder };
+        return { record: record.metadata.id, holder: record.spec.release?.holder ?? holder };
       },
     },
   });

@@ -81,7 +81,7 @@ describe('looking before changing, and changing a little', () => {
     expect(await place.run(['release-finalizer', 'Things.example.dev', 'stuck', 'gone-forever'])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
-        /^released gone-forever of stuck; .*\nit was held by no controller that runs here; on record as event stuck\.\S+\n$/,
+        /^released gone-forever of stuck; .*\nit was held by \S+ since \S+; no controller that runs here; on record as event stuck\.\S+\n$/,
       ),
     });
     expect((await place.run(['get', 'Things.example.dev', 'stuck', '-o', 'jsonpath={.metadata.annotations}'])).stdout).toContain(
@@ -95,7 +95,7 @@ describe('looking before changing, and changing a little', () => {
     expect(record?.spec).toMatchObject({
       reason: 'FinalizerReleased',
       note: expect.stringMatching(
-        /^finalizer gone-forever of incarnation \d+ was released by .+ on .+, process \d+ \(held by no controller/,
+        /^finalizer gone-forever of incarnation \d+ was released by .+ on .+, process \d+ \(held by \S+ since \S+; no controller/,
       ),
       release: { finalizers: ['gone-forever'], phase: 'tearingDown', outcome: 'released' },
     });
@@ -104,7 +104,7 @@ describe('looking before changing, and changing a little', () => {
 
   test('a holder that runs here is named', async () => {
     expect((await place.run(['release-finalizer', 'process', 'small/web', 'host-processes'])).stdout).toContain(
-      'it was held by the controller host-processes, which runs here',
+      '; the controller host-processes, which runs here; on record',
     );
   });
 

@@ -33,7 +33,6 @@ async function release(
     // Unsupported is told before anything is done.
     if (!isUnsupportedError(error)) throw error;
   }
-  const holder = 'nobody known to this command';
-  const { record } = await releaseFinalizer(session.state, environment, pointer, { ...request, holder });
-  return { record: record.metadata.id, holder };
+  const { record } = await releaseFinalizer(session.state, environment, pointer, request);
+  return { record: record.metadata.id, holder: record.spec.release?.holder ?? '' };
 }

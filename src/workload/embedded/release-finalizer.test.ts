@@ -60,7 +60,8 @@ function whereUpdates(update: (real: CoreState['update']) => CoreState['update']
 
 test('who took what from which incarnation is on record before and after, and on the resource', async () => {
   const uid = await held(['gone', 'other'], 'somebody');
-  const { version } = (await state.get(pointer)).metadata;
+  const { version, created } = (await state.get(pointer)).metadata;
+  const heldBy = `somebody since ${created}`;
   const released = await releaseFinalizer(state, environment, pointer, {
     finalizer: 'gone',
     by: 'ann on mars',
@@ -73,7 +74,7 @@ test('who took what from which incarnation is on record before and after, and on
     {
       type: 'Warning',
       reason: 'FinalizerReleased',
-      note: `finalizer gone of incarnation ${uid} was released by ann on mars (held by a program of 2019)`,
+      note: `finalizer gone of incarnation ${uid} was released by ann on mars (held by ${heldBy}; a program of 2019)`,
       regarding: pointer,
       count: 1,
       firstSeen: expect.stringMatching(/^2026-/),
@@ -81,7 +82,7 @@ test('who took what from which incarnation is on record before and after, and on
       release: {
         finalizer: 'gone',
         by: 'ann on mars',
-        holder: 'a program of 2019',
+        holder: `${heldBy}; a program of 2019`,
         uid,
         version,
         phase: 'tearingDown',
@@ -154,6 +155,7 @@ test('a write whose answer is lost is looked up and sent once: it happened, it d
 
 test('a failure is on record; a program that dies in between leaves a record that it was begun', async () => {
   const uid = await held(['gone']);
+  const heldBy = `somebody since ${(await state.get(pointer)).metadata.created}`;
   const refused = whereUpdates(() => async () => {
     throw new SteadystateError('Forbidden', 'not for you');
   });
@@ -169,7 +171,7 @@ test('a failure is on record; a program that dies in between leaves a record tha
   void releaseFinalizer(dying.state, environment, pointer, { finalizer: 'gone', by: 'bob' });
   await environment.settle();
   expect((await records()).filter(({ reason }) => reason === 'FinalizerReleasing')).toMatchObject([
-    { note: `finalizer gone of incarnation ${uid} is being released by bob (held by nobody known here)`, release: { outcome: 'begun' } },
+    { note: `finalizer gone of incarnation ${uid} is being released by bob (held by ${heldBy})`, release: { outcome: 'begun' } },
   ]);
 });
 

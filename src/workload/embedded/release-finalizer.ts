@@ -1,6 +1,14 @@
 import type { Environment } from '../../environment/index.ts';
 import type { Pointer, Resource } from '../../resource/index.ts';
-import { digest, errorCode, isNotFoundError, pointerText, SteadystateError, visibleText } from '../../resource/index.ts';
+import {
+  digest,
+  errorCode,
+  isNotFoundError,
+  isUnsupportedError,
+  pointerText,
+  SteadystateError,
+  visibleText,
+} from '../../resource/index.ts';
 import type { State } from '../../state/index.ts';
 import { incarnationConflict } from '../../state/index.ts';
 import type { EventSpec, FinalizerRelease } from './event-log.ts';
@@ -20,7 +28,7 @@ export interface ReleaseRequest {
   readonly uid?: string;
   /** Who asks, as they tell it; goes into the record. */
   readonly by: string;
-  /** What is known of the holder, for the record. @default 'nobody known here' */
+  /** What the caller knows of the holder, for the record, beside what the store remembers. */
   readonly holder?: string;
 }
 
@@ -48,7 +56,9 @@ export async function releaseFinalizer(
 ): Promise<Released> {
   const before = await state.get(pointer);
   check(before, request);
-  const record = await state.create(recordOf(before, request, environment), { owner: auditOwner });
+  const remembered = await rememberedHolder(state, pointer, request.finalizer);
+  const holder = [remembered, request.holder].filter((text) => text !== undefined && text !== '').join('; ') || 'nobody known here';
+  const record = await state.create(recordOf(before, { ...request, holder }, environment), { owner: auditOwner });
   const { uid, owner } = before.metadata;
   environment.log.log('warn', `finalizer ${request.finalizer} of ${pointerText(pointer)} is released by hand`, {
     by: request.by,
@@ -89,6 +99,18 @@ function check({ metadata }: { readonly metadata: Resource['metadata'] }, { fina
   });
 }
 
+/** Who put it there and since when, where the store remembers. */
+async function rememberedHolder(state: State, pointer: Pointer, finalizer: string): Promise<string | undefined> {
+  try {
+    const note = (await state.finalizerNotes?.(pointer))?.find((each) => each.finalizer === finalizer);
+    if (note === undefined) return undefined;
+    return `${visibleText(note.actor === '' ? 'somebody' : note.actor)}${note.since === '' ? '' : ` since ${note.since}`}`;
+  } catch (error) {
+    if (isNotFoundError(error) || isUnsupportedError(error)) return undefined;
+    throw error;
+  }
+}
+
 function named(by: string): string {
   const text = visibleText(by);
   return text.length > longestName ? `${text.slice(0, longestName - 1)}…` : text === '' ? 'unknown' : text;
@@ -96,7 +118,7 @@ function named(by: string): string {
 
 function recordOf(
   { metadata }: Resource,
-  { finalizer, by, holder = 'nobody known here' }: ReleaseRequest,
+  { finalizer, by, holder }: ReleaseRequest & { readonly holder: string },
   environment: Pick<Environment, 'timestamp' | 'id'>,
 ): Resource<EventSpec> {
   const { namespace, type, id, uid, version, phase, owner, finalizers } = metadata;
