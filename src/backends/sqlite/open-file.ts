@@ -1,3 +1,4 @@
+import { finishReplacement, storeIdOf } from './admin/replace.ts';
 import { eventChecksum, kindSeed } from './checksum.ts';
 import type { Database, Statement } from './driver.ts';
 import { openDatabase, resultCode, sqliteBusy, sqliteReadOnly } from './driver.ts';
@@ -8,7 +9,7 @@ import { givesPagesBack, makeShrinkable, migrate } from './migrations.ts';
 import { placeColumns, placeOf } from './read-history.ts';
 import { applicationId, tables } from './schema.ts';
 import type { SideNotes } from './side-file.ts';
-import { announceUse, isWritable, readSideFile, sizeOf } from './side-file.ts';
+import { isWritable, readSideFile, sizeOf } from './side-file.ts';
 
 /** The write-ahead log is folded into the file at this size, pages of 4 KiB. */
 const checkpointPages = 2000;
@@ -20,10 +21,11 @@ export interface OpenedFile {
 
 /** Opens a store's file for its one owner, makes its tables when it is new, and checks what it says of itself. */
 export function openFile(file: string, options: { readonly newStoreId: string; readonly maxPages?: number | undefined }): OpenedFile {
-  const notes = readSideFile(file);
-  const mark = notes?.mark;
+  finishReplacement(file);
+  const mark = readSideFile(file)?.mark;
   checkSize(file, mark);
-  const database = guard(file, () => lock(file, notes, options.maxPages));
+  refuseForeignLog(file, mark);
+  const database = guard(file, () => lock(file, options.maxPages));
   try {
     const written = guard(file, () => prepareTables(database, file, options.newStoreId));
     const head = guard(file, () => readState(database, file, written));
@@ -47,6 +49,17 @@ export function inUse(file: string, cause?: unknown): StoreFailure {
   );
 }
 
+/** A copy that was put over a store by hand must not take in the log that the store left behind. */
+export function refuseForeignLog(file: string, mark: SideNotes['mark']): void {
+  if (mark === undefined || sizeOf(`${file}-wal`) === undefined) return;
+  const storeId = storeIdOf(file);
+  if (storeId === undefined || storeId === mark.storeId) return;
+  throw new StoreFailure({
+    code: 'Corrupt',
+    message: `${file} is another store than the one that ${file}-wal belongs to, as if one was copied over the other; move ${file}-wal and ${file}-holder away, or use store restore`,
+  });
+}
+
 /** Something that was acknowledged must not have gone. */
 export function checkMark(file: string, mark: SideNotes['mark'], head: Head): void {
   if (mark?.storeId !== head.storeId || mark.revision <= head.revision) return;
@@ -62,25 +75,11 @@ export function checkSize(file: string, mark: SideNotes['mark']): void {
   if (size < 512 && (size > 0 || (mark?.revision ?? 0) > 0)) throw damaged(file, `it has only ${size} bytes`);
 }
 
-/**
- * A file that was copied or moved without what lies beside it: it says that it is in use, and neither its log nor the notes of its
- * user are there. `logBytes` were there before SQLite looked: it makes a log of its own.
- */
-export function checkCompanions(database: Database, file: string, notes: SideNotes | undefined, logBytes: number): void {
-  if (notes !== undefined || logBytes > 0) return;
-  if (database.prepare('PRAGMA journal_mode').get()?.journal_mode !== 'wal') return;
-  throw damaged(file, `it was in use when it was left, or copied, and its write-ahead log (${file}-wal) is not beside it`);
-}
-
-function lock(file: string, notes: SideNotes | undefined, maxPages: number | undefined): Database {
-  const logBytes = sizeOf(`${file}-wal`) ?? 0;
+function lock(file: string, maxPages: number | undefined): Database {
   const database = openDatabase(file);
   try {
     // One process owns the file, and the operating system frees it when that process ends in whatever way.
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0; PRAGMA cell_size_check = ON');
-    checkCompanions(database, file, notes, logBytes);
-    database.exec('BEGIN EXCLUSIVE; COMMIT');
-    announceUse(file);
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
     database.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`);
     if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);

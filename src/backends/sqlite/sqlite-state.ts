@@ -8,12 +8,13 @@ import { Broker, Commit } from '../broker/index.ts';
 import { decodeStored } from './decode-stored.ts';
 import type { FileIdentity } from './file-identity.ts';
 import { changedPath } from './file-identity.ts';
+import { openInWorker } from './open-in-worker.ts';
 import type { UnpackedRow } from './packed-rows.ts';
 import { unpackRows } from './packed-rows.ts';
 import type { CommitAnswer, HistoryRow, OpenAnswer, RowsMessage, StoredValue, WriteMessage } from './protocol.ts';
 import { encodeRecord } from './record-codec.ts';
 import { storeAdminOf } from './store-admin.ts';
-import { StoreWorker, thisProgram } from './store-worker.ts';
+import { StoreWorker } from './store-worker.ts';
 
 export interface SqliteStateOptions {
   /** Path of the file; made when it is missing, its folder is not. */
@@ -52,11 +53,8 @@ export async function openSqliteState(options: SqliteStateOptions): Promise<Sqli
   const { environment, file } = options;
   const worker = new StoreWorker(environment);
   try {
-    const opened = await worker.call<OpenAnswer>({
-      call: 'open',
+    const opened = await openInWorker(environment, worker, {
       file,
-      holder: `${thisProgram()} since ${environment.timestamp()}`,
-      newStoreId: environment.id(),
       historyLimit: options.historyLimit ?? 100_000,
       historyAgeMs: options.historyAgeMs,
       maxPages: options.maxPages,

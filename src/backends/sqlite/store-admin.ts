@@ -14,10 +14,11 @@ import type {
 } from '../../state/index.ts';
 import type { BackupAnswer } from './admin/backup-job.ts';
 import type { GivenRow } from './admin/jobs.ts';
+import { companions } from './admin/replace.ts';
 import { decodeStored } from './decode-stored.ts';
-import type { OpenAnswer } from './protocol.ts';
+import { openInWorker, withThread } from './open-in-worker.ts';
 import { runJob } from './run-job.ts';
-import { StoreWorker, thisProgram } from './store-worker.ts';
+import { StoreWorker } from './store-worker.ts';
 
 /** Where the works of an administrator are done. */
 export interface AdminHost {
@@ -162,11 +163,8 @@ export function storeFileAdmin(options: { readonly file: string; readonly enviro
     use: (own, work) =>
       withThread(environment, async (worker) => {
         if (own)
-          await worker.call<OpenAnswer>({
-            call: 'open',
+          await openInWorker(environment, worker, {
             file,
-            holder: `${thisProgram()} since ${environment.timestamp()}`,
-            newStoreId: environment.id(),
             historyLimit: Number.MAX_SAFE_INTEGER,
             historyAgeMs: undefined,
             maxPages: undefined,
@@ -174,16 +172,6 @@ export function storeFileAdmin(options: { readonly file: string; readonly enviro
         return work(worker);
       }),
   });
-}
-
-/** Runs something in a thread of its own. */
-export async function withThread<Value>(environment: Environment, work: (worker: StoreWorker) => Promise<Value>): Promise<Value> {
-  const worker = new StoreWorker(environment);
-  try {
-    return await work(worker);
-  } finally {
-    await worker.stop();
-  }
 }
 
 function checkCount(name: string, value: number | undefined): void {
@@ -199,7 +187,7 @@ async function checkTarget(files: FilePort, store: string, target: string, force
   const own = (await files.stat(store)) === undefined ? store : await files.realPath(store);
   const there = await files.stat(real);
   if (
-    ['', '-wal', '-shm', '-journal', '-holder'].some((end) => real === `${own}${end}`) ||
+    ['', ...companions].some((end) => real === `${own}${end}`) ||
     (there !== undefined && there.identity === (await files.stat(own))?.identity)
   )
     throw new SteadystateError('Invalid', `${target} belongs to the store itself; name another file`);

@@ -15,7 +15,7 @@ import type {
 } from '../../state/index.ts';
 import { wrapCore } from '../../state/index.ts';
 import { Reader, within } from './reader.ts';
-import type { StateConformanceOptions, StoreUnderTest, Suite } from './types.ts';
+import type { MakeStore, StateConformanceOptions, StoreUnderTest } from './types.ts';
 
 /** What a case gets: a fresh store and short words for what cases do with it. */
 export class World {
@@ -27,18 +27,17 @@ export class World {
   readonly limitMs: number;
   readonly kind: Kind = { namespace: 'default', type: 'Things.example.dev' };
   readonly otherKind: Kind = { namespace: 'other', type: 'Others.example.dev' };
-  readonly #suite: Suite;
+  readonly #makeStore: MakeStore;
   readonly #opened: AsyncDisposable[] = [];
 
-  constructor(store: StoreUnderTest, suite: Suite) {
-    const { options, environment } = suite;
+  constructor(store: StoreUnderTest, makeStore: MakeStore, options: StateConformanceOptions) {
     this.store = store;
-    this.#suite = suite;
+    this.#makeStore = makeStore;
     this.options = options;
-    this.environment = environment;
+    this.environment = options.environment;
     this.limitMs = options.limitMs ?? 5000;
     this.core = store.core;
-    this.state = wrapCore(store.core, { environment });
+    this.state = wrapCore(store.core, { environment: options.environment });
   }
 
   get capabilities(): Capabilities {
@@ -124,18 +123,9 @@ export class World {
     this.state = wrapCore(this.core, { environment: this.environment });
   }
 
-  /** Ends the store without warning, and goes on with what it left. */
-  async crash(): Promise<void> {
-    assert.ok(this.store.crash !== undefined, 'a store that is said to be crashable must offer crash to the suite');
-    const next = await this.store.crash();
-    await this.close();
-    this.core = next;
-    this.state = wrapCore(next, { environment: this.environment });
-  }
-
   /** A store beside this one. */
   async anotherStore(): Promise<CoreState> {
-    const store = await this.#suite.makeStore({});
+    const store = await this.#makeStore({});
     this.#opened.push(store);
     return store.core;
   }

@@ -11,6 +11,8 @@ export interface BackupRequest {
   readonly target: string;
   /** The identity of the copy. */
   readonly storeId: string;
+  /** Where the copy goes on from. @default the store's own revision */
+  readonly revision?: number;
 }
 
 export interface BackupAnswer {
@@ -69,7 +71,7 @@ export function* backupJob(store: OpenStore, request: BackupRequest): Job<Backup
     const { count, digest, revision } = store.head();
     if (count !== copy.count || digest !== copy.digest)
       throw damaged(file, `${count} resources were written, ${copy.count} are found, or others`);
-    copy.finish({ storeId: request.storeId, revision });
+    copy.finish({ storeId: request.storeId, revision: request.revision ?? revision });
     return { resources: count, revision };
   } finally {
     copy.discard();

@@ -67,7 +67,7 @@ export function* checkRows(store: OpenStore, findings: Findings): Job<number> {
 }
 
 /** The smallest uid behind a damaged place that can be read again. */
-function nextReadable(database: Database, after: number, last: number): number | undefined {
+export function nextReadable(database: Database, after: number, last: number): number | undefined {
   const statement = database.prepare('SELECT uid FROM resources WHERE uid > ? ORDER BY uid LIMIT 1');
   const look = (from: number): number | undefined => {
     try {

@@ -63,13 +63,31 @@ export class NewStore {
 
   /** A row that may be there in an earlier version; `undefined`: it is not there any more. */
   set(uid: number, row: StoredRow | undefined): void {
-    const before = guard(this.#path, () => this.#versionOf.get(uid));
+    const before = this.versionOf(uid);
     if (before !== undefined) {
       this.count--;
-      this.digest = toggle(this.digest, uid, Number(before.version));
+      this.digest = toggle(this.digest, uid, before);
       guard(this.#path, () => this.#remove.run(uid));
     }
     if (row !== undefined) this.add(row);
+  }
+
+  versionOf(uid: number): number | undefined {
+    const found = guard(this.#path, () => this.#versionOf.get(uid));
+    return found === undefined ? undefined : Number(found.version);
+  }
+
+  /** Of a name that is there twice the newest incarnation stays; answers the others. */
+  dropTwice(): readonly Pick<StoredRow, 'uid' | 'kind' | 'id'>[] {
+    const rows = guard(this.#path, () =>
+      this.#database
+        .prepare(
+          'SELECT uid, kind, id FROM resources JOIN (SELECT kind, id, max(uid) AS newest FROM resources GROUP BY kind, id HAVING count(*) > 1) USING (kind, id) WHERE uid < newest',
+        )
+        .all(),
+    ) as unknown as readonly Pick<StoredRow, 'uid' | 'kind' | 'id'>[];
+    for (const { uid } of rows) this.set(uid, undefined);
+    return rows;
   }
 
   /** The file is whole after this, but not on disk yet. */

@@ -1,13 +1,13 @@
 import { existsSync, rmSync } from 'node:fs';
 import { kindSeed } from '../checksum.ts';
 import type { Database } from '../driver.ts';
-import { openDatabase, resultCode, sqliteBusy } from '../driver.ts';
+import { openDatabase, resultCode, sqliteBusy, sqliteReadOnly } from '../driver.ts';
 import { asFailure, guard } from '../failures.ts';
-import { ownPath } from '../file-identity.ts';
-import { checkCompanions, checkMark, checkSize, inUse, readState, readWritten } from '../open-file.ts';
+import { checkMark, checkSize, inUse, readState, readWritten, refuseForeignLog } from '../open-file.ts';
 import { readSideFile, sizeOf } from '../side-file.ts';
 import type { KindRow } from '../store-file.ts';
 import type { OpenStore } from './open-store.ts';
+import { finishReplacement } from './replace.ts';
 
 /** A file that nobody has open, open to be looked at: nothing of it changes. */
 export interface ReadOnlyFile extends Disposable {
@@ -15,8 +15,19 @@ export interface ReadOnlyFile extends Disposable {
 }
 
 /** Opens a file to look at it, damaged or not; meanwhile nobody can open it to write. Throws Locked where somebody has. */
-export function openReadOnly(path: string): ReadOnlyFile {
-  const file = ownPath(path);
+export function openReadOnly(file: string): ReadOnlyFile {
+  finishReplacement(file);
+  refuseForeignLog(file, readSideFile(file)?.mark);
+  try {
+    return begin(file);
+  } catch (error) {
+    if (resultCode(error) === sqliteReadOnly && (sizeOf(`${file}-journal`) ?? 0) > 0) return guard(file, () => rollBackAndBegin(file));
+    if (resultCode(error) === sqliteBusy) throw inUse(file, error);
+    throw asFailure(file, error);
+  }
+}
+
+function begin(file: string): ReadOnlyFile {
   // SQLite makes these while it reads a file that was not closed.
   const made = [`${file}-wal`, `${file}-shm`].filter((path) => !existsSync(path));
   let database: Database | undefined;
@@ -38,22 +49,28 @@ export function openReadOnly(path: string): ReadOnlyFile {
     return { database, [Symbol.dispose]: close };
   } catch (error) {
     close();
-    if (resultCode(error) === sqliteBusy) throw inUse(file, error);
-    throw asFailure(file, error);
+    throw error;
   }
 }
 
+/** A kill while the file was opened or closed left a change half done: every opener takes it back before anything else. */
+function rollBackAndBegin(file: string): ReadOnlyFile {
+  const database = openDatabase(file);
+  try {
+    database.exec('PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; ROLLBACK');
+  } finally {
+    database.close();
+  }
+  return begin(file);
+}
+
 /** The same for a store that has to be right as far as its opening shows. Its rows are checked where they are read. */
-export function openStoreReadOnly(path: string): OpenStore & Disposable {
-  const file = ownPath(path);
-  const notes = readSideFile(file);
-  const mark = notes?.mark;
+export function openStoreReadOnly(file: string): OpenStore & Disposable {
+  const mark = readSideFile(file)?.mark;
   checkSize(file, mark);
-  const logBytes = sizeOf(`${file}-wal`) ?? 0;
   const opened = openReadOnly(file);
   const { database } = opened;
   try {
-    guard(file, () => checkCompanions(database, file, notes, logBytes));
     const written = guard(file, () => readWritten(database, file));
     const head = written && guard(file, () => readState(database, file, written));
     if (head !== undefined) checkMark(file, mark, head);

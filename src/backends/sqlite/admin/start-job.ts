@@ -10,10 +10,18 @@ import type { OwnedStore } from './open-store.ts';
 import type { ReadRequest } from './read-job.ts';
 import { readJob } from './read-job.ts';
 import { openStoreReadOnly } from './read-only.ts';
+import type { RepairRequest } from './repair-job.ts';
+import { repairJob } from './repair-job.ts';
+import type { RestoreRequest } from './restore-job.ts';
+import { restoreJob } from './restore-job.ts';
 
 export type JobRequest =
   | CompactRequest
   | ReadRequest
+  | RepairRequest
+  | RestoreRequest
+  /** Opens a file as far as reading goes: throws what an opening would. */
+  | { readonly kind: 'look'; readonly file: string }
   /** `file`: a file that nobody has open; absent: the store that this thread has open. */
   | ((BackupRequest | CheckRequest) & { readonly file?: string });
 
@@ -25,9 +33,20 @@ export function startJob(request: JobRequest, open: OwnedStore | undefined): Job
       return request.file === undefined ? backupJob(needed(open), request) : backupFileJob(request.file, request);
     case 'read':
       return readJob(request);
+    case 'look':
+      return lookJob(request.file);
+    case 'repair':
+      return repairJob(request);
+    case 'restore':
+      return restoreJob(request);
     case 'compact':
       return compactJob(needed(open), request);
   }
+}
+
+// biome-ignore lint/correctness/useYield: a job of one step.
+function* lookJob(file: string): Job<void> {
+  openStoreReadOnly(file)[Symbol.dispose]();
 }
 
 function* backupFileJob(file: string, request: BackupRequest): Job {

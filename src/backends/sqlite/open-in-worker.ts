@@ -1,0 +1,35 @@
+import type { Environment } from '../../environment/index.ts';
+import type { OpenAnswer, OpenRequest } from './protocol.ts';
+import { runJob } from './run-job.ts';
+import { StoreWorker, thisProgram } from './store-worker.ts';
+
+/**
+ * Opens a file to write in a thread. One that was not closed is looked at first, by a thread of its own: to open it to write makes
+ * SQLite fold in what it takes for the whole write-ahead log and drop the rest, which is all that is left of later writes when the
+ * log is damaged.
+ */
+export async function openInWorker(
+  environment: Environment,
+  worker: StoreWorker,
+  request: Omit<OpenRequest, 'call' | 'holder' | 'newStoreId'>,
+): Promise<OpenAnswer> {
+  const { file } = request;
+  if (((await environment.files.stat(`${file}-wal`))?.size ?? 0) > 0)
+    await withThread(environment, (thread) => runJob(thread, { kind: 'look', file }, {}));
+  return worker.call<OpenAnswer>({
+    call: 'open',
+    holder: `${thisProgram()} since ${environment.timestamp()}`,
+    newStoreId: environment.id(),
+    ...request,
+  });
+}
+
+/** Runs something in a thread of its own. */
+export async function withThread<Value>(environment: Environment, work: (worker: StoreWorker) => Promise<Value>): Promise<Value> {
+  const worker = new StoreWorker(environment);
+  try {
+    return await work(worker);
+  } finally {
+    await worker.stop();
+  }
+}
