@@ -23,6 +23,9 @@ written \`500ms\`, \`30s\`, \`5m\`. \`NO_COLOR\` and \`--no-color\` are honoured
 
 Values of sensitive types are masked in every output; \`*** (a1b2c3)\` changes when the value does. A mask is never written back.
 
+Completion of commands, options, types, ids, services and files: \`source <(steadystate completion bash)\` (or \`zsh\`) in the file that
+your shell reads at its start; \`steadystate completion fish | source\` for fish. It asks the store that the line names, for a second at most.
+
 ## Modules
 
 \`serve\` and \`plan --module\` take modules of one's own (\`.js\`, \`.mjs\`; \`.ts\` where Node strips types). A module exports any of
@@ -54,7 +57,7 @@ export async function cliReference() {
     signal: new AbortController().signal,
   };
   const program = buildProgram(io, nodeEnvironment(), () => {});
-  for (const command of program.commands) {
+  for (const command of program.commands.filter((each) => !each.name().startsWith('__'))) {
     command.configureHelp({ helpWidth: 100 });
     lines.push(`\n## ${command.name()}\n\n\`\`\`text\n`);
     command.outputHelp();

@@ -239,8 +239,13 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
     ),
   );
   command('completion <shell>', 'a script for bash, zsh or fish that completes commands', ['completion bash']).action(
-    run(async (context, shell: string) => (await import('./commands/completion.ts')).completionCommand(context, shell, program)),
+    run(async (context, shell: string) => (await import('./commands/completion.ts')).completionCommand(context, shell)),
   );
+  program
+    .command('__complete [words...]', { hidden: true })
+    .action(
+      run(async (context, words: readonly string[]) => (await import('./commands/complete.ts')).completeCommand(context, words, program)),
+    );
   command('version', 'show the version', ['version']).action(
     run(async (context) => (await import('./commands/version.ts')).versionCommand(context)),
   );

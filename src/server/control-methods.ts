@@ -71,6 +71,11 @@ export function controlMethods(context: HandlerContext, provider: ControlProvide
       if (state.finalizerNotes === undefined) throw unsupported('the store behind this server remembers nothing of finalizers');
       return { note: await state.finalizerNotes({ namespace, type, id }, part) };
     }),
+    unary(context, controlService.waitForRevision, 'get', async ({ revision }, call, part) => {
+      // Without it reads always see what was acknowledged.
+      await state.waitForRevision?.(revision, { signal: call.signal, ...part });
+      return {};
+    }),
     unary(context, controlService.graph, 'control', async () => ({ json: provider.graph?.() ?? '{"controllers":[]}' })),
     unary(context, controlService.destroyIncarnation, 'destroy', async ({ namespace, type, id, owner, uid }, _call, part) => {
       await state.destroy({ namespace, type, id }, { owner, ...(uid !== '' && { uid }), ...part });

@@ -94,8 +94,8 @@ export interface CoreState {
   teardown?(pointer: Pointer, options?: TeardownOptions): Promise<boolean>;
   /** Native teardown and destroy, where the backend has it. */
   teardownAndDestroy?(pointer: Pointer, options?: TeardownOptions): Promise<void>;
-  /** Resolves once reads see `revision`. Absent: reads always see what was acknowledged. */
-  waitForRevision?(revision: number, options?: { readonly signal?: AbortSignal }): Promise<void>;
+  /** Resolves once reads see `revision`, which may be one that somebody else told of. Absent: reads always see what was acknowledged. */
+  waitForRevision?(revision: number, options?: CallOptions): Promise<void>;
 }
 
 export interface TeardownOptions extends CallOptions {

@@ -74,6 +74,14 @@ export function forbidden(message: string, details: ErrorDetails = {}): Steadyst
   return new SteadystateError('Forbidden', message, details);
 }
 
+export function unauthenticated(message: string, details: ErrorDetails = {}): SteadystateError {
+  return new SteadystateError('Unauthenticated', message, details);
+}
+
+export function throttled(message: string, retryAfterMs: number, details: ErrorDetails = {}): SteadystateError {
+  return new SteadystateError('Throttled', message, { ...details, retryAfterMs });
+}
+
 export function gone(pointer: Pointer, message: string): SteadystateError {
   return new SteadystateError('Gone', `${pointerText(pointer)} ${message}`, { pointer });
 }

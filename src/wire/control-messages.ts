@@ -106,6 +106,11 @@ export const finalizersResponseCodec: Codec<FinalizersResponse> = message({
   note: repeated(nested(1, message<FinalizerNote>({ finalizer: text(1), since: text(2), actor: text(3) }))),
 });
 
+export interface WaitForRevisionRequest {
+  readonly revision: number;
+}
+export const waitForRevisionRequestCodec: Codec<WaitForRevisionRequest> = message({ revision: int64(1) });
+
 export interface DestroyIncarnationRequest extends WirePointer {
   readonly owner: string;
   readonly uid: string;

@@ -72,7 +72,7 @@ export function encodeEvent(event: StateEvent, kind: Kind, codec: ResourceCodec)
   }
   const encodedEvent = encode(eventPartsCodec, parts);
   // A marker's placeholder depends on the watch; everything else is the same for all.
-  if (parts.resource !== undefined && event.type !== 'bootstrapped' && event.type !== 'noop') codec.encodedEvents.set(event, encodedEvent);
+  if (parts.resource !== undefined && event.type !== 'bootstrapped' && event.type !== 'noop') codec.encodedEvents.add(event, encodedEvent);
   return encodedEvent;
 }
 

@@ -105,6 +105,7 @@ const codecs: readonly (readonly [string, Codec<never>])[] = [
     ReadinessResponse: control.readinessResponseCodec,
     NotesResponse: control.notesResponseCodec,
     FinalizersResponse: control.finalizersResponseCodec,
+    WaitForRevisionRequest: control.waitForRevisionRequestCodec,
     GraphResponse: control.graphResponseCodec,
     DestroyIncarnationRequest: control.destroyIncarnationRequestCodec,
     ReleaseFinalizerRequest: control.releaseFinalizerRequestCodec,

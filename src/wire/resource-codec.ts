@@ -1,7 +1,7 @@
 import type { DefinitionRegistry, Metadata, Resource, SpecCodec, Tombstone } from '../resource/index.ts';
 import { assembleResource, freezeSpec, invalid, makeMetadata, tombstone } from '../resource/index.ts';
-import type { StateEvent } from '../state/index.ts';
 import { encode } from './codec.ts';
+import { EncodedCache } from './encoded-cache.ts';
 import { foreignKey, fromForeign, isForeignSpec } from './foreign-spec.ts';
 import type { WireMetadata, WireResource, WireSpec } from './messages.ts';
 import { resourceCodec } from './messages.ts';
@@ -16,10 +16,10 @@ const emptySpec: WireSpec = { protoSpec: noBytes, yamlSpec: '' };
 /** Turns resources into messages and back, with the codecs of the definitions that are known. */
 export class ResourceCodec {
   readonly #registry: DefinitionRegistry | undefined;
-  /** Bytes of resources that were encoded before; a frozen resource is encoded once for all who ask. */
-  readonly #encodedResources = new WeakMap<object, Buffer>();
+  /** A frozen resource is encoded once for all who ask for it. */
+  readonly #encodedResources = new EncodedCache(32 * 1024 * 1024);
   /** The same of events: one that many watchers share is encoded once. */
-  readonly encodedEvents = new WeakMap<StateEvent, Buffer>();
+  readonly encodedEvents = new EncodedCache(16 * 1024 * 1024);
 
   constructor(registry?: DefinitionRegistry) {
     this.#registry = registry;
@@ -37,7 +37,7 @@ export class ResourceCodec {
     let bytes = this.#encodedResources.get(resource);
     if (bytes === undefined) {
       bytes = encode(resourceCodec, this.toWire(resource));
-      this.#encodedResources.set(resource, bytes);
+      this.#encodedResources.add(resource, bytes);
     }
     return bytes;
   }

@@ -23,6 +23,7 @@ export const controlService = {
   readiness: method(`/${controlName}/Readiness`, state.getRequestCodec, control.readinessResponseCodec),
   notes: method(`/${controlName}/Notes`, state.getRequestCodec, control.notesResponseCodec),
   finalizers: method(`/${controlName}/Finalizers`, state.getRequestCodec, control.finalizersResponseCodec),
+  waitForRevision: method(`/${controlName}/WaitForRevision`, control.waitForRevisionRequestCodec, state.emptyCodec),
   graph: method(`/${controlName}/Graph`, state.emptyCodec, control.graphResponseCodec),
   destroyIncarnation: method(`/${controlName}/DestroyIncarnation`, control.destroyIncarnationRequestCodec, state.emptyCodec),
   releaseFinalizer: method(`/${controlName}/ReleaseFinalizer`, control.releaseFinalizerRequestCodec, control.releaseFinalizerResponseCodec),

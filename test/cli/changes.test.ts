@@ -1,9 +1,5 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { smallStack, Workplace } from './harness.ts';
-
-const run = promisify(execFile);
 
 describe('looking before changing, and changing a little', () => {
   let place: Workplace;
@@ -106,18 +102,5 @@ describe('looking before changing, and changing a little', () => {
     expect((await place.run(['release-finalizer', 'process', 'small/web', 'host-processes'])).stdout).toContain(
       '; the controller host-processes, which runs here; on record',
     );
-  });
-
-  test('completion: each script is one that its shell can read', async () => {
-    await place.write('completion.bash', (await place.run(['completion', 'bash'])).stdout);
-    const { stdout } = await run(
-      'bash',
-      ['-c', `source completion.bash; COMP_WORDS=(steadystate ge); COMP_CWORD=1; _steadystate; echo "\${COMPREPLY[@]}"`],
-      { cwd: place.folder },
-    );
-    expect(stdout.trim()).toBe('get');
-    expect((await place.run(['completion', 'zsh'])).stdout).toMatch(/^#compdef steadystate\n/);
-    expect((await place.run(['completion', 'fish'])).stdout).toContain('complete -c steadystate');
-    expect((await place.run(['completion', 'csh'])).code).toBe(2);
   });
 });

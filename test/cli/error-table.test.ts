@@ -55,7 +55,7 @@ const commands = buildProgram(quietIo('/'), nodeEnvironment(), () => {}).command
   options: command.options.map(({ long }) => long),
 }));
 /** What has subcommands is tested with them. */
-const leaves = commands.filter(({ name }) => name !== 'store');
+const leaves = commands.filter(({ name }) => name !== 'store' && !name.startsWith('__'));
 
 /** Arguments with which a command would do something. */
 const samples: Readonly<Record<string, readonly string[]>> = {

@@ -1,5 +1,3 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Workplace } from './harness.ts';
 
@@ -77,23 +75,4 @@ test('several ids: those that are there are shown, the others are told', async (
   expect(result).toMatchObject({ code: 3, stdout: 'things/a\nthings/資源\n', stderr: expect.stringContaining('none does not exist') });
   expect((await place.run(['get', 'th', 'a', '-A'])).code).toBe(2);
   expect((await place.run(['get', 'th', 'a', '-l', 'x'])).code).toBe(2);
-});
-
-test('completion of bash: commands, options, types of the store', async () => {
-  const dist = new URL('../../dist/cli/main.js', import.meta.url).pathname;
-  const script = `
-steadystate() { ${process.execPath} ${dist} "$@"; }
-source <(steadystate completion bash)
-complete_at() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _steadystate; echo "\${COMPREPLY[*]}"; }
-complete_at steadystate descr
-complete_at steadystate get --sort
-complete_at steadystate get Things.
-complete_at steadystate apply ''
-`;
-  const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd: place.folder });
-  const [command, option, types, files] = stdout.split('\n');
-  expect(command).toBe('describe');
-  expect(option).toBe('--sort-by');
-  expect(types?.split(' ')).toEqual(['Things.example.dev', 'Things.other.dev']);
-  expect(files).toContain('module.mjs');
 });

@@ -7,6 +7,7 @@ import {
   checkPointer,
   compileQuery,
   errorCode,
+  invalid,
   makeResource,
 } from '../../resource/index.ts';
 import type {
@@ -44,6 +45,7 @@ import { CommitQueue, refusal } from './commit-queue.ts';
 import type { Committer } from './committer.ts';
 import { finalizerNotesOf, noteFinalizers } from './finalizer-notes.ts';
 import { Kinds } from './kinds.ts';
+import { RevisionWaiters } from './revision-waiters.ts';
 import { Watchers } from './watchers.ts';
 
 export interface BrokerOptions {
@@ -74,6 +76,7 @@ export class Broker implements CoreState, AsyncDisposable {
   readonly #historySize: number;
   readonly #kinds: Kinds;
   readonly #watchers: Watchers;
+  readonly #revisionWaiters = new RevisionWaiters();
   /** Absent: a write is done at once. */
   readonly #queue: CommitQueue | undefined;
   /** The newest revision that readers see. */
@@ -108,7 +111,7 @@ export class Broker implements CoreState, AsyncDisposable {
       new CommitQueue(committer, {
         kinds: this.#kinds,
         apply: (collection, commit) => this.#apply(collection, commit),
-        deliver: () => this.#watchers.deliver(),
+        deliver: () => this.#deliver(),
         rolledBack: () => {
           this.#stagedRevision = this.#revision;
         },
@@ -211,6 +214,15 @@ export class Broker implements CoreState, AsyncDisposable {
     return finalizerNotesOf(await this.get(pointer, options));
   }
 
+  async waitForRevision(revision: number, options: CallOptions = {}): Promise<void> {
+    this.#refuse(options.signal);
+    if (!Number.isSafeInteger(revision) || revision < 0)
+      throw invalid([{ path: 'revision', message: `expected a whole number from 0, found ${revision}` }]);
+    if (revision <= this.#revision) return;
+    this.#refuseUnlessLive(options.signal);
+    await this.#revisionWaiters.wait(revision, options.signal);
+  }
+
   async watch<Spec>(pointer: Pointer<Spec>, options: WatchOptions = {}): Promise<Watch<Spec>> {
     this.#refuseUnlessLive(options.signal);
     return createWatch<Spec>(this.#unlessFailed(await this.#watchers.ofPointer(pointer, options)), {
@@ -249,6 +261,7 @@ export class Broker implements CoreState, AsyncDisposable {
     this.#failure ??= this.#stopped ?? closed('the store was closed');
     await this.#queue?.drained();
     this.#watchers.closeAll();
+    this.#revisionWaiters.fail(this.#failure);
   }
 
   /**
@@ -260,6 +273,7 @@ export class Broker implements CoreState, AsyncDisposable {
     this.#stopped = error;
     if (error.code === 'Corrupt') this.#failure = error;
     this.#watchers.failAll(error);
+    this.#revisionWaiters.fail(error);
   }
 
   async #watchersOf(kinds: readonly Kind[], options: WatchKindOptions): Promise<EventSource> {
@@ -322,7 +336,7 @@ export class Broker implements CoreState, AsyncDisposable {
     if (value !== undefined) noteFinalizers(value, old, actor);
     if (this.#queue !== undefined) return this.#queue.stage(collection, entry, revision, old, value, signal);
     this.#apply(collection, new Commit(revision, entry.id, old, value), entry);
-    this.#watchers.deliver();
+    this.#deliver();
     return value;
   }
 
@@ -345,6 +359,12 @@ export class Broker implements CoreState, AsyncDisposable {
       updated,
     });
     return assembleResource(metadata, resource.spec);
+  }
+
+  /** Tells those who wait for what was applied. */
+  #deliver(): void {
+    this.#watchers.deliver();
+    this.#revisionWaiters.reached(this.#revision);
   }
 
   #apply(collection: Collection, commit: Commit, entry?: Entry): void {

@@ -190,10 +190,19 @@ export class Watchers {
       while (this.#wakeups.length > 0) {
         const callbacks = this.#wakeups;
         this.#wakeups = [];
-        for (const callback of callbacks) callback();
+        for (const callback of callbacks) this.#call(callback);
       }
     } finally {
       this.#delivering = false;
+    }
+  }
+
+  /** A reader that throws must not keep the others from theirs. */
+  #call(callback: () => void): void {
+    try {
+      callback();
+    } catch (error) {
+      this.#environment.log.log('error', 'what was called back by a watch failed', { error });
     }
   }
 

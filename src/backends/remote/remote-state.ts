@@ -279,6 +279,12 @@ class RemoteCore implements RemoteState {
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
   }
 
+  async waitForRevision(revision: number, options: CallOptions = {}): Promise<void> {
+    this.#refuse(options.signal);
+    if (this.control === undefined) throw new SteadystateError('Unsupported', 'this server has no common revision to wait for');
+    await this.#calls.unary(controlService.waitForRevision, { revision }, { call: 'get', signal: options.signal, span: options.span });
+  }
+
   async finalizerNotes(pointer: Pointer, options: CallOptions = {}): Promise<readonly FinalizerNote[]> {
     this.#refuse(options.signal);
     checkPointer(pointer);

@@ -9,7 +9,7 @@ import { givesPagesBack, makeShrinkable, migrate } from './migrations.ts';
 import { placeColumns, placeOf } from './read-history.ts';
 import { applicationId, tables } from './schema.ts';
 import type { SideNotes } from './side-file.ts';
-import { isWritable, readSideFile, sizeOf } from './side-file.ts';
+import { announceUse, isWritable, readSideFile, sizeOf } from './side-file.ts';
 
 /** The write-ahead log is folded into the file at this size, pages of 4 KiB. */
 const checkpointPages = 2000;
@@ -22,10 +22,11 @@ export interface OpenedFile {
 /** Opens a store's file for its one owner, makes its tables when it is new, and checks what it says of itself. */
 export function openFile(file: string, options: { readonly newStoreId: string; readonly maxPages?: number | undefined }): OpenedFile {
   finishReplacement(file);
-  const mark = readSideFile(file)?.mark;
+  const notes = readSideFile(file);
+  const mark = notes?.mark;
   checkSize(file, mark);
   refuseForeignLog(file, mark);
-  const database = guard(file, () => lock(file, options.maxPages));
+  const database = guard(file, () => lock(file, notes, options.maxPages));
   try {
     const written = guard(file, () => prepareTables(database, file, options.newStoreId));
     const head = guard(file, () => readState(database, file, written));
@@ -75,11 +76,25 @@ export function checkSize(file: string, mark: SideNotes['mark']): void {
   if (size < 512 && (size > 0 || (mark?.revision ?? 0) > 0)) throw damaged(file, `it has only ${size} bytes`);
 }
 
-function lock(file: string, maxPages: number | undefined): Database {
+/**
+ * A file that was copied or moved without what lies beside it: it says that it is in use, and neither its log nor the notes of its
+ * user are there. `logBytes` were there before SQLite looked: it makes a log of its own.
+ */
+export function checkCompanions(database: Database, file: string, notes: SideNotes | undefined, logBytes: number): void {
+  if (notes !== undefined || logBytes > 0) return;
+  if (database.prepare('PRAGMA journal_mode').get()?.journal_mode !== 'wal') return;
+  throw damaged(file, `it was in use when it was left, or copied, and its write-ahead log (${file}-wal) is not beside it`);
+}
+
+function lock(file: string, notes: SideNotes | undefined, maxPages: number | undefined): Database {
+  const logBytes = sizeOf(`${file}-wal`) ?? 0;
   const database = openDatabase(file);
   try {
     // One process owns the file, and the operating system frees it when that process ends in whatever way.
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0; PRAGMA cell_size_check = ON');
+    checkCompanions(database, file, notes, logBytes);
+    database.exec('BEGIN EXCLUSIVE; COMMIT');
+    announceUse(file);
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
     database.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`);
     if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);

@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { seal, unseal } from './checksum.ts';
 
 /** The first line has this length, so that it can be overwritten in place. */
@@ -24,9 +24,11 @@ export class SideFile {
   constructor(file: string, notes: { readonly storeId: string; readonly revision: number; readonly holder: string }) {
     this.#path = sidePath(file);
     this.#storeId = notes.storeId;
-    // Replaced, not overwritten: somebody may be reading it.
-    rmSync(this.#path, { force: true });
-    this.#descriptor = openSync(this.#path, 'wx', 0o600);
+    // Replaced, not overwritten: somebody may be reading it. In one step: there is one all the while that a file is in use.
+    const fresh = `${this.#path}-new`;
+    rmSync(fresh, { force: true });
+    this.#descriptor = openSync(fresh, 'wx', 0o600);
+    renameSync(fresh, this.#path);
     this.mark(notes.revision);
     try {
       writeSync(this.#descriptor, `${notes.holder}\n`, markBytes);
@@ -48,6 +50,11 @@ export class SideFile {
     closeSync(this.#descriptor);
     rmSync(this.#path, { force: true });
   }
+}
+
+/** Makes an empty one where there is none, before anything else tells that the file is in use. Only while holding the lock. */
+export function announceUse(file: string): void {
+  closeSync(openSync(sidePath(file), 'a', 0o600));
 }
 
 export function sidePath(file: string): string {

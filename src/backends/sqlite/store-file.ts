@@ -5,7 +5,7 @@ import { DiskRoom } from './disk-room.ts';
 import type { Database, Statement } from './driver.ts';
 import { asFailure, damaged, guard, StoreFailure } from './failures.ts';
 import type { FileIdentity } from './file-identity.ts';
-import { identitiesOf } from './file-identity.ts';
+import { identitiesOf, ownPath } from './file-identity.ts';
 import type { Head } from './head.ts';
 import { toggle, writeHead } from './head.ts';
 import { openFile, putHead } from './open-file.ts';
@@ -45,7 +45,7 @@ export class StoreFile {
   #ageCheckedAt = Number.NEGATIVE_INFINITY;
 
   constructor(request: OpenRequest) {
-    const { file } = request;
+    const file = ownPath(request.file);
     this.#file = file;
     this.#historyLimit = request.historyLimit;
     this.#historyAgeMs = request.historyAgeMs;
@@ -173,12 +173,13 @@ export class StoreFile {
 
   /** Leaves one plain file behind. */
   close(): void {
-    this.#side.remove();
     this.#room.remove();
     try {
       this.#transaction((head) => head, { writeHead: true });
+      this.#database.exec('PRAGMA journal_mode = DELETE');
+      this.#side.remove();
       // The library on Node 20 keeps the file open until its statements are collected: leave the lock by ourselves.
-      this.#database.exec('PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL');
+      this.#database.exec('PRAGMA locking_mode = NORMAL');
       this.#database.prepare('SELECT count(*) FROM meta').get();
     } catch {
       // A full or damaged file stays as after a crash, and is opened as such.

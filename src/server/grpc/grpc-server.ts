@@ -8,8 +8,8 @@ import { FairQueue } from './fair-queue.ts';
 import type { ServerLimits } from './limits.ts';
 import type { ServerMethod } from './methods.ts';
 
-/** How often connections are looked at, milliseconds: limits of time are kept within this. */
-const lookMs = 1_000;
+/** How often connections are looked at, milliseconds, at most: limits of time are kept within this. */
+const longestLookMs = 1_000;
 /** Time for the last answers to leave after their handlers are done, milliseconds. */
 const flushMs = 100;
 
@@ -119,6 +119,8 @@ export class GrpcServer {
   }
 
   #arm(): void {
+    const { requestMs, keepaliveMs, keepaliveTimeoutMs } = this.#share.limits;
+    const lookMs = Math.min(longestLookMs, requestMs / 2, keepaliveMs / 2, keepaliveTimeoutMs / 2);
     this.#timer = this.#environment.after(lookMs, () => {
       const now = this.#environment.elapsed();
       for (const connection of this.#connections.values()) connection.look(now);

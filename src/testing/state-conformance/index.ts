@@ -1,2 +1,2 @@
 export { stateConformance } from './state-conformance.ts';
-export type { ConformanceCase, MakeStore, StateConformanceOptions, StoreRequest, StoreUnderTest } from './types.ts';
+export type { ConformanceCase, MakeCore, MakeStore, StateConformanceOptions, StoreRequest, StoreUnderTest } from './types.ts';

@@ -1,7 +1,7 @@
-import { strict as assert } from 'node:assert';
-import { errorCode, findError } from '../../resource/index.ts';
-import type { RecordedCall, SequentialModel } from '../linearizability.ts';
-import { findNonLinearizableKey } from '../linearizability.ts';
+import type { ClientStep } from './clients.ts';
+import { ClientHistory, clientsOf } from './clients.ts';
+import type { CrashRound } from './crashes.ts';
+import { runCrashes } from './crashes.ts';
 import type { Command, QueryName } from './generated.ts';
 import { queries, runCommands } from './generated.ts';
 import type { SlowStep } from './slow-readers.ts';
@@ -16,6 +16,8 @@ export interface GeneratedCase {
   readonly name: string;
   readonly historySize?: number;
   readonly pendingLimit?: number;
+  /** It crashes its store. */
+  readonly crashes?: boolean;
   /** One random run; `plan` holds the choices. */
   plan(fc: FastCheck): Arbitrary<readonly unknown[]>;
   run(world: World, plan: readonly unknown[]): Promise<void>;
@@ -42,12 +44,19 @@ export const generatedCases: readonly GeneratedCase[] = [
   },
   {
     name: 'generated: K1, what concurrent clients see could have happened one after another',
-    plan: (fc) => {
-      const call = fc.constantFrom<ClientCall>('create', 'get', 'update', 'increment', 'increment', 'increment', 'destroy');
-      const step = fc.record({ key: fc.constantFrom('a', 'b'), call, pause: fc.nat(1) });
-      return fc.array(fc.array(step, { maxLength: 8, size: 'max' }), { minLength: 2, maxLength: 4, size: 'max' });
+    plan: (fc) => clientsOf(fc, 8),
+    async run(world, plan) {
+      const history = new ClientHistory();
+      await Promise.all((plan as readonly (readonly ClientStep[])[]).map((steps) => history.run(world, steps)));
+      history.expectLinearizable();
     },
-    run: (world, plan) => runClients(world, plan as readonly (readonly ClientStep[])[]),
+  },
+  {
+    name: 'generated: K4, what anybody has seen stays over crashes at any moment, and watches go on (K1, W5, W7)',
+    crashes: true,
+    plan: (fc) =>
+      fc.array(fc.record({ clients: clientsOf(fc, 6), after: fc.integer({ min: 1, max: 20 }) }), { minLength: 1, maxLength: 3 }),
+    run: (world, plan) => runCrashes(world, plan as readonly CrashRound[]),
   },
 ];
 
@@ -100,7 +109,6 @@ function commandsOf(fc: FastCheck): Arbitrary<Command[]> {
   return fc.array(fc.oneof(...weighted), { maxLength: 50, size: 'max' });
 }
 
-/** `increment` is a get, and an update of what it answered. */
 function slowStepsOf(fc: FastCheck): Arbitrary<SlowStep[]> {
   const mode = fc.constantFrom<'update' | 'toggle' | 'remake' | 'relabel'>('update', 'toggle', 'remake', 'relabel');
   const query = fc.constantFrom(...(Object.keys(queries) as QueryName[]));
@@ -110,78 +118,4 @@ function slowStepsOf(fc: FastCheck): Arbitrary<SlowStep[]> {
     { weight: 2, arbitrary: fc.record({ do: fc.constant('read' as const), reader: fc.nat(3), count: fc.integer({ min: 1, max: 6 }) }) },
   );
   return fc.array(step, { maxLength: 40, size: 'max' });
-}
-
-type ClientCall = 'create' | 'get' | 'update' | 'increment' | 'destroy';
-type SingleCall = Exclude<ClientCall, 'increment'>;
-interface ClientStep {
-  readonly key: string;
-  readonly call: ClientCall;
-  /** Macrotasks to wait before it. */
-  readonly pause: number;
-}
-
-interface ClientInput {
-  readonly call: SingleCall;
-  /** The version that an update stands on. */
-  readonly version?: string;
-}
-
-/** The version that is stored after a success (of a get: that was read), or how the call failed. */
-type ClientOutput = { readonly version: string } | { readonly failed: string };
-
-/** One resource as the sequence of its versions; `''`: it is not there. */
-const versionedRegister: SequentialModel<string, ClientInput, ClientOutput> = {
-  initial: '',
-  step(state, { call, version }, output) {
-    if ('failed' in output) {
-      const expected =
-        call === 'create'
-          ? state !== '' && 'alreadyExists'
-          : state === ''
-            ? 'NotFound'
-            : call === 'update' && version !== state && 'version';
-      return output.failed === expected ? state : undefined;
-    }
-    if (call === 'get') return state !== '' && output.version === state ? state : undefined;
-    if (call === 'create') return state === '' ? output.version : undefined;
-    if (call === 'destroy') return state === '' ? undefined : '';
-    return state !== '' && version === state ? output.version : undefined;
-  },
-};
-
-/** Several clients at once; an update stands on the newest version that its client has seen. */
-async function runClients(world: World, clients: readonly (readonly ClientStep[])[]): Promise<void> {
-  const history: RecordedCall<ClientInput, ClientOutput>[] = [];
-  let clock = 0;
-  const client = async (steps: readonly ClientStep[]): Promise<void> => {
-    const seen = new Map<string, string>();
-    for (const { key, call, pause } of steps) {
-      for (let turn = 0; turn < pause; turn++) await world.environment.breathe();
-      for (const each of call === 'increment' ? (['get', 'update'] as const) : [call]) {
-        const version = seen.get(key) ?? '0';
-        const began = clock++;
-        const output = await perform(world, key, each, version);
-        history.push({ key, input: each === 'update' ? { call: each, version } : { call: each }, output, began, ended: clock++ });
-        if ('version' in output && output.version !== '') seen.set(key, output.version);
-      }
-    }
-  };
-  await Promise.all(clients.map(client));
-  const key = findNonLinearizableKey(history, versionedRegister);
-  const calls = history.filter((call) => call.key === key).map((call) => JSON.stringify(call));
-  assert.equal(key, undefined, `no order explains what was seen of ${key}:\n${calls.join('\n')}`);
-}
-
-async function perform(world: World, id: string, call: SingleCall, version: string): Promise<ClientOutput> {
-  const { core } = world;
-  try {
-    if (call === 'create') return { version: (await core.create(world.thing(id))).metadata.version };
-    if (call === 'get') return { version: (await core.get(world.pointer(id))).metadata.version };
-    if (call === 'update') return { version: (await core.update(world.thing(id), { currentVersion: version })).metadata.version };
-    await core.destroy(world.pointer(id));
-    return { version: '' };
-  } catch (error) {
-    return { failed: findError(error)?.reason ?? errorCode(error) ?? String(error) };
-  }
 }

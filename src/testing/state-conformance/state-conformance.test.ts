@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { memoryState } from '../../backends/memory/index.ts';
 import { nodeEnvironment } from '../../environment/index.ts';
+import { SteadystateError } from '../../resource/index.ts';
 import type { MakeStore } from './index.ts';
 import { stateConformance } from './index.ts';
 
@@ -54,4 +55,33 @@ test('a generated case that fails says how to run it again', async () => {
     return store;
   };
   await expect(runOf('generated: any order', wrong)).rejects.toThrow(/seed: -?\d+[\s\S]*Counterexample/);
+});
+
+test('the claims alone are enough, and a store may be given as it is', async () => {
+  const cases = stateConformance(() => memoryState({ environment }), { ...all, durableBookmarks: false });
+  expect(cases.map(({ name }) => name)).toEqual(namesOf({ ...all, durableBookmarks: false }));
+  for (const begin of ['update: checks NotFound', 'bookmarks: W9, one of another store', 'generated: K1'])
+    await cases.find(({ name }) => name.startsWith(begin))?.run();
+  expect(environment.open.counts()).toEqual({});
+});
+
+test('a store that answers Unavailable without a crash is at fault', async () => {
+  const flaky: MakeStore = async (request) => {
+    const store = await memory(request);
+    const { core } = store;
+    let calls = 0;
+    const get = core.get.bind(core);
+    core.get = (...given) => (++calls % 5 === 0 ? Promise.reject(new SteadystateError('Unavailable', 'later')) : get(...given)) as never;
+    return store;
+  };
+  await expect(runOf('generated: K1', flaky)).rejects.toThrow('no order explains');
+});
+
+test('without fast-check the generated cases say what is missing, and the others run', async () => {
+  vi.doMock('fast-check', () => {
+    throw new Error('no such package');
+  });
+  await expect(runOf('generated: any order', memory)).rejects.toThrow('npm install --save-dev fast-check');
+  await runOf('get: what is not there', memory);
+  vi.doUnmock('fast-check');
 });

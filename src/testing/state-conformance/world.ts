@@ -15,7 +15,7 @@ import type {
 } from '../../state/index.ts';
 import { wrapCore } from '../../state/index.ts';
 import { Reader, within } from './reader.ts';
-import type { MakeStore, StateConformanceOptions, StoreUnderTest } from './types.ts';
+import type { StateConformanceOptions, StoreUnderTest, Suite } from './types.ts';
 
 /** What a case gets: a fresh store and short words for what cases do with it. */
 export class World {
@@ -27,17 +27,18 @@ export class World {
   readonly limitMs: number;
   readonly kind: Kind = { namespace: 'default', type: 'Things.example.dev' };
   readonly otherKind: Kind = { namespace: 'other', type: 'Others.example.dev' };
-  readonly #makeStore: MakeStore;
+  readonly #suite: Suite;
   readonly #opened: AsyncDisposable[] = [];
 
-  constructor(store: StoreUnderTest, makeStore: MakeStore, options: StateConformanceOptions) {
+  constructor(store: StoreUnderTest, suite: Suite) {
+    const { options, environment } = suite;
     this.store = store;
-    this.#makeStore = makeStore;
+    this.#suite = suite;
     this.options = options;
-    this.environment = options.environment;
+    this.environment = environment;
     this.limitMs = options.limitMs ?? 5000;
     this.core = store.core;
-    this.state = wrapCore(store.core, { environment: options.environment });
+    this.state = wrapCore(store.core, { environment });
   }
 
   get capabilities(): Capabilities {
@@ -123,9 +124,18 @@ export class World {
     this.state = wrapCore(this.core, { environment: this.environment });
   }
 
+  /** Ends the store without warning, and goes on with what it left. */
+  async crash(): Promise<void> {
+    assert.ok(this.store.crash !== undefined, 'a store that is said to be crashable must offer crash to the suite');
+    const next = await this.store.crash();
+    await this.close();
+    this.core = next;
+    this.state = wrapCore(next, { environment: this.environment });
+  }
+
   /** A store beside this one. */
   async anotherStore(): Promise<CoreState> {
-    const store = await this.#makeStore({});
+    const store = await this.#suite.makeStore({});
     this.#opened.push(store);
     return store.core;
   }

@@ -3,7 +3,8 @@ import { kindSeed } from '../checksum.ts';
 import type { Database } from '../driver.ts';
 import { openDatabase, resultCode, sqliteBusy, sqliteReadOnly } from '../driver.ts';
 import { asFailure, guard } from '../failures.ts';
-import { checkMark, checkSize, inUse, readState, readWritten, refuseForeignLog } from '../open-file.ts';
+import { ownPath } from '../file-identity.ts';
+import { checkCompanions, checkMark, checkSize, inUse, readState, readWritten, refuseForeignLog } from '../open-file.ts';
 import { readSideFile, sizeOf } from '../side-file.ts';
 import type { KindRow } from '../store-file.ts';
 import type { OpenStore } from './open-store.ts';
@@ -15,7 +16,8 @@ export interface ReadOnlyFile extends Disposable {
 }
 
 /** Opens a file to look at it, damaged or not; meanwhile nobody can open it to write. Throws Locked where somebody has. */
-export function openReadOnly(file: string): ReadOnlyFile {
+export function openReadOnly(path: string): ReadOnlyFile {
+  const file = ownPath(path);
   finishReplacement(file);
   refuseForeignLog(file, readSideFile(file)?.mark);
   try {
@@ -65,12 +67,16 @@ function rollBackAndBegin(file: string): ReadOnlyFile {
 }
 
 /** The same for a store that has to be right as far as its opening shows. Its rows are checked where they are read. */
-export function openStoreReadOnly(file: string): OpenStore & Disposable {
-  const mark = readSideFile(file)?.mark;
+export function openStoreReadOnly(path: string): OpenStore & Disposable {
+  const file = ownPath(path);
+  const notes = readSideFile(file);
+  const mark = notes?.mark;
   checkSize(file, mark);
+  const logBytes = sizeOf(`${file}-wal`) ?? 0;
   const opened = openReadOnly(file);
   const { database } = opened;
   try {
+    guard(file, () => checkCompanions(database, file, notes, logBytes));
     const written = guard(file, () => readWritten(database, file));
     const head = written && guard(file, () => readState(database, file, written));
     if (head !== undefined) checkMark(file, mark, head);
