@@ -7,6 +7,9 @@ const pageBytes = 4096;
 /** Of the reserve: a quarter of the store, within these. */
 const leastReserve = 256 * 1024;
 const largestReserve = 12 * 1024 * 1024;
+/** A small store on a disk with room gets this much: the log of one that grows fast is then folded in less often. */
+const ampleReserve = 2 * 1024 * 1024;
+const ampleFactor = 64;
 /** What a destroy may need in the write-ahead log, beyond what it takes to fold that in. */
 const forOneDestroy = 128 * 1024;
 /** What the write-ahead log keeps of its size when it begins anew, and while the disk is full. */
@@ -31,6 +34,7 @@ export class DiskRoom {
   /** Pages of the file itself, as of the last fold. */
   #foldedPages: number;
   #full = false;
+  readonly #least: number;
 
   /** Only while holding the store's lock. */
   constructor(file: string, database: Database, maxPages: number | undefined) {
@@ -41,6 +45,7 @@ export class DiskRoom {
     this.#pageCount = database.prepare('PRAGMA page_count');
     // What a program that was killed left behind serves again.
     this.#reserved = sizeOf(this.#path) ?? 0;
+    this.#least = maxPages === undefined && freeBytes(file) > ampleFactor * ampleReserve ? ampleReserve : leastReserve;
     this.#foldedPages = Math.floor((sizeOf(file) ?? 0) / pageBytes);
     this.#limit(this.#maxPages, keptLogBytes);
     if (!this.#take(this.#wanted())) this.enterFull();
@@ -125,7 +130,7 @@ export class DiskRoom {
   }
 
   #wanted(): number {
-    return Math.min(largestReserve, Math.max(leastReserve, (this.#pages() * pageBytes) >> 2));
+    return Math.min(largestReserve, Math.max(this.#least, (this.#pages() * pageBytes) >> 2));
   }
 
   #pages(): number {
