@@ -41,6 +41,7 @@ export async function cliReference() {
   const lines = [intro];
   const io = {
     write: (text) => lines.push(text),
+    draw() {},
     writeError() {},
     drawError() {},
     isTerminal: false,

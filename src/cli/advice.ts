@@ -1,17 +1,23 @@
 import { findError, visibleText } from '../resource/index.ts';
-import { UsageError } from './exit-codes.ts';
+import { ExitError, UsageError } from './exit-codes.ts';
 
 /** What standard error says of a failure: what and where by its message, then what to do. */
 export function errorText(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (message === '') return '';
   const advice = adviceOf(error);
   return `${message}\n${advice === undefined || message.includes(advice) ? '' : `${advice}\n`}`;
 }
 
-/** Text of several lines with everything else that a terminal would obey shown. */
+/** The message of an error; only our own ones have more than one line. */
+export function messageOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return error instanceof ExitError ? visibleLines(message) : visibleText(message);
+}
+
+/** Text of several lines, with tabs, with everything else that a terminal would obey shown. */
 export function visibleLines(text: string): string {
-  return text.split('\n').map(visibleText).join('\n');
+  return text.replace(/[^\n\t]+/g, visibleText);
 }
 
 /** What to do about a failure, where its message does not say so. */

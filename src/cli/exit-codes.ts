@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../resource/index.ts';
-import { findError } from '../resource/index.ts';
+import { findError, visibleText } from '../resource/index.ts';
 
 export const exitCodes = { ok: 0, failed: 1, usage: 2, notFound: 3, conflict: 4, timedOut: 5, differences: 6 } as const;
 
@@ -8,9 +8,14 @@ export class UsageError extends Error {
   override readonly name: string = 'UsageError';
   /** Whose help says how. */
   command: string | undefined;
+
+  /** On one line, whatever was typed. */
+  constructor(message: string) {
+    super(visibleText(message));
+  }
 }
 
-/** Ends a command with a code; its message, if any, goes to standard error. */
+/** Ends a command with a code; its message, if any, goes to standard error. It may have several lines: what comes from outside must not. */
 export class ExitError extends Error {
   override readonly name: string = 'ExitError';
   readonly exitCode: number;

@@ -1,7 +1,9 @@
 /** The outside world of one run of the command line; tests give their own. */
 export interface CliIo {
-  /** Standard output. */
+  /** Standard output. On a terminal, what it would obey is shown. */
   write(text: string): void;
+  /** Standard output as it is, for what is drawn in place, and for colours. */
+  draw(text: string): void;
   /** Standard error: lines of text. The program shows in them what a terminal would obey. */
   writeError(text: string): void;
   /** Standard error as it is, for what is drawn in place. */

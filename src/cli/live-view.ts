@@ -160,7 +160,7 @@ export class LiveView implements AsyncDisposable {
     const text = `${lines.map((line) => `${line}\n`).join('')}${table}${left === 0 ? '' : `  … and ${left} more\n`}`;
     const height = text.split('\n').length - 1;
     // Back to the first line of what was drawn before, and clear from there.
-    this.#io.write(`${this.#drawn > 0 ? `\u001b[${this.#drawn}A` : ''}\u001b[J${this.#paint(text)}`);
+    this.#io.draw(`${this.#drawn > 0 ? `\u001b[${this.#drawn}A` : ''}\u001b[J${this.#paint(text)}`);
     this.#drawn = height;
   }
 

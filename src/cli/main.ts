@@ -28,6 +28,7 @@ const noColor = process.env.NO_COLOR !== undefined && process.env.NO_COLOR !== '
 const isDumb = process.env.TERM === 'dumb';
 const io: CliIo = {
   write: (text) => void stdout.write(text),
+  draw: (text) => void stdout.write(text),
   writeError: (text) => void stderr.write(text),
   drawError: (text) => void stderr.write(text),
   isTerminal: stdout.isTTY === true && !isDumb,

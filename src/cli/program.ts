@@ -19,7 +19,12 @@ const several = (value: string, before: readonly string[]): readonly string[] =>
  */
 export async function runCli(argv: readonly string[], outside: CliIo, environment: Environment): Promise<number> {
   // Names and messages come from anywhere, and all of them may get into an error.
-  const io: CliIo = { ...outside, writeError: (text) => outside.writeError(visibleLines(text)) };
+  const io: CliIo = {
+    ...outside,
+    writeError: (text) => outside.writeError(visibleLines(text)),
+    // In a pipe it is data, and its escapes too; people see what each command has made visible, and on a terminal nothing else.
+    write: outside.isTerminal ? (text) => outside.write(visibleLines(text)) : outside.write,
+  };
   let exitCode: number = exitCodes.ok;
   const program = buildProgram(io, environment, (code) => {
     exitCode = code;

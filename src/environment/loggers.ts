@@ -31,13 +31,20 @@ export function lineLogger(options: {
 }
 
 function fieldText(value: unknown): string {
-  if (value instanceof Error) return JSON.stringify(value.message);
+  if (value instanceof Error) return escapeControls(JSON.stringify(value.message));
   if (typeof value === 'bigint') return String(value);
   if (typeof value === 'string' && /^[\w./:@-]+$/.test(value)) return value;
   return escapeControls(JSON.stringify(value) ?? 'undefined');
 }
 
+/** Control characters, and what turns the reading order or is not seen. */
 function escapeControls(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is escaped.
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`);
+  return text.replace(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is escaped.
+    /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+    (character) => {
+      const code = character.charCodeAt(0).toString(16);
+      return code.length > 2 ? `\\u${code.padStart(4, '0')}` : `\\x${code.padStart(2, '0')}`;
+    },
+  );
 }

@@ -29,5 +29,5 @@ export { compileQuery, matchesQuery, parseLabelNumber, parseLabelQuery } from '.
 export type * from './resource.ts';
 export { undefinedVersion } from './resource.ts';
 export type { StandardSchemaV1 } from './standard-schema.ts';
-export { compareIds, isWellFormed, utf8Length, visibleText } from './text.ts';
+export { compareIds, isWellFormed, replaceHidden, utf8Length, visibleText } from './text.ts';
 export { appendPath, freezeSpec, invalid, isFrozenValue, maximumDepth } from './values.ts';

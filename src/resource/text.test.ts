@@ -31,7 +31,13 @@ describe('utf8Length and isWellFormed', () => {
 describe('visibleText', () => {
   test('shows control characters, direction marks and lone surrogates', () => {
     expect(visibleText('a\nb\r\tc\u001b[31m\u0000\u202e\ud800')).toBe('a\\nb\\r\\tc\\x1b[31m\\x00\\u202e\\ud800');
-    expect(visibleText('grüße 🌍')).toBe('grüße 🌍');
+    expect(visibleText('grüße 🌍 👩\u200d💻 ক্\u200dষ')).toBe('grüße 🌍 👩\u200d💻 ক্\u200dষ');
+  });
+
+  test('shows what has no width or is not meant for eyes', () => {
+    expect(visibleText('a\u00adb\u200bc\u2060d\ufeffe\u061cf\u3164g\u{e0041}')).toBe(
+      'a\\xadb\\u200bc\\u2060d\\ufeffe\\u061cf\\u3164g\\ue0041',
+    );
   });
 
   test('keeps messages on one line', () => {

@@ -37,10 +37,9 @@ export function compareIds(left: string, right: string): number {
   return left.length - right.length;
 }
 
-/** Shows text from outside on one line: control characters, escapes and lone surrogates become visible. */
+/** Shows text from outside on one line: what a terminal obeys, what nobody sees and what turns the reading order become visible. */
 export function visibleText(text: string): string {
-  return text.replace(hidden, (character) => {
-    const code = character.codePointAt(0) ?? 0;
+  return replaceHidden(text, (code) => {
     if (code === 0x0a) return '\\n';
     if (code === 0x0d) return '\\r';
     if (code === 0x09) return '\\t';
@@ -48,6 +47,14 @@ export function visibleText(text: string): string {
   });
 }
 
+/**
+ * Replaces what must not reach a reader as it is: control characters, direction marks, characters without any width (but for
+ * the joiners that scripts and emoji need), tags, and lone surrogates.
+ */
+export function replaceHidden(text: string, write: (codePoint: number) => string): string {
+  return text.replace(hidden, (character) => write(character.codePointAt(0) ?? 0));
+}
+
 const hidden =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
-  /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}]|\p{Surrogate}/gu;

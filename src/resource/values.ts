@@ -4,7 +4,7 @@ import { SteadystateError } from './errors.ts';
 import { valueMark } from './mark.ts';
 import { pointerText } from './pointers.ts';
 import type { Pointer } from './resource.ts';
-import { isWellFormed } from './text.ts';
+import { isWellFormed, visibleText } from './text.ts';
 
 /** How deep a spec may be nested: `JSON.stringify` and YAML writers recurse, so there must be a cap. */
 export const maximumDepth = 100;
@@ -49,7 +49,7 @@ export function appendPath(path: string, key: string | number): string {
 
 /** An Invalid error that lists its issues. */
 export function invalid(issues: readonly InvalidIssue[], pointer?: Pointer, cause?: unknown): SteadystateError {
-  const text = issues.map((issue) => (issue.path === '' ? issue.message : `${issue.path}: ${issue.message}`)).join('; ');
+  const text = issues.map((issue) => (issue.path === '' ? issue.message : `${visibleText(issue.path)}: ${issue.message}`)).join('; ');
   const about = pointer === undefined ? '' : `${pointerText(pointer)} is invalid: `;
   return new SteadystateError('Invalid', `${about}${text}`, { ...(pointer && { pointer }), issues, cause });
 }

@@ -1,4 +1,4 @@
-import { Bytes } from '../resource/index.ts';
+import { Bytes, replaceHidden } from '../resource/index.ts';
 import { yamlLibrary } from './yaml-library.ts';
 
 /** YAML text of plain data that reads back as exactly the same. */
@@ -19,7 +19,10 @@ export function stringifyYaml(value: unknown): string {
       return undefined;
     },
   });
-  return document.toString({ lineWidth: 0, flowCollectionPadding: false });
+  // Only text in double quotes holds any of these here, and there an escape is the same character.
+  return replaceHidden(document.toString({ lineWidth: 0, flowCollectionPadding: false }), (code) =>
+    code < 0x20 ? String.fromCharCode(code) : code > 0xffff ? `\\U${hex(code, 8)}` : `\\u${hex(code, 4)}`,
+  );
 }
 
 /** Bytes are wrapped so that the library takes each as one scalar. */
@@ -30,10 +33,13 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]));
 }
 
+function hex(code: number, digits: number): string {
+  return code.toString(16).padStart(digits, '0');
+}
+
 /** Text that plain style would read back as something else, here or in a YAML 1.1 reader (Go's, Python's). */
 function needsQuotes(text: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what needs quotes.
-  if (/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\r\t]/.test(text)) return true;
+  if (/[\ufffe\uffff\t]/.test(text) || replaceHidden(text.replaceAll('\n', ''), () => '!') !== text.replaceAll('\n', '')) return true;
   if (/^(?:y|n|yes|no|on|off|true|false|null|~)$/i.test(text)) return true;
   if (/^[-+.]?[0-9]/.test(text) || /^[-+]?\.(?:inf|nan)$/i.test(text) || text === '=' || text === '<<') return true;
   return /^\s|\s$/.test(text);

@@ -26,6 +26,7 @@ export interface InProcessOptions {
 export function quietIo(folder: string): CliIo {
   return {
     write() {},
+    draw() {},
     writeError() {},
     drawError() {},
     isTerminal: false,
@@ -47,12 +48,14 @@ export function quietIo(folder: string): CliIo {
 export async function runInProcess(folder: string, args: readonly string[], options: InProcessOptions = {}): Promise<InProcessResult> {
   let [stdout, stderr] = ['', ''];
   const environment = nodeEnvironment();
+  const write = (text: string): void => {
+    stdout += text;
+    options.onOutput?.(text);
+  };
   const io: CliIo = {
     ...quietIo(folder),
-    write: (text) => {
-      stdout += text;
-      options.onOutput?.(text);
-    },
+    write,
+    draw: write,
     writeError: (text) => void (stderr += text),
     drawError: (text) => void (stderr += text),
     isTerminal: options.columns !== undefined,

@@ -47,6 +47,7 @@ function terminal(
   const [screen, errors] = [new Screen(), [] as string[]];
   const io: CliIo = {
     write: (text) => screen.write(text),
+    draw: (text) => screen.write(text),
     writeError: (text) => void errors.push(text),
     drawError: (text) => void errors.push(text),
     isTerminal: true,

@@ -12,6 +12,7 @@ import {
 } from '../../resource/index.ts';
 import { phaseConflict } from '../../state/index.ts';
 import { stringifyYaml } from '../../wire/index.ts';
+import { messageOf } from '../advice.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { ExitError, exitCodeOf, exitCodes, UsageError } from '../exit-codes.ts';
@@ -49,10 +50,7 @@ export async function editCommand(context: CommandContext, typeName: string, id:
         throw error;
       }
       const advice = isConflictError(error) ? 'bring it up to date, its metadata.version too, then' : 'put it right, then';
-      throw new ExitError(
-        exitCodeOf(error),
-        `${(error as Error).message}\nyour text is kept in ${file}; ${advice}: steadystate apply -f ${file}`,
-      );
+      throw new ExitError(exitCodeOf(error), `${messageOf(error)}\nyour text is kept in ${file}; ${advice}: steadystate apply -f ${file}`);
     }
   });
 }

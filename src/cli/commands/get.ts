@@ -59,7 +59,7 @@ export async function getCommand(context: CommandContext, typeName: string, ids:
       if (resources.length > 0 || options.watch === true)
         io.write(table.render(resources.map(shape.cells), { columns, headings: options.headers !== false }));
       else if (found.missing.length === 0)
-        io.writeError(`no ${type.definition?.displayType ?? type.type} in ${namespaces.join(', ') || 'any namespace'}\n`);
+        io.writeError(`no ${visibleText(type.definition?.displayType ?? type.type)} in ${namespaces.join(', ') || 'any namespace'}\n`);
       if (options.watch === true)
         await watchRows(context, session, types, type, namespaces, ids, query, resources, (row) =>
           io.write(table.render([shape.cells(row)], { columns, headings: false })),

@@ -1,5 +1,7 @@
 import type { ServiceOutput } from '../../host/index.ts';
 import { stackOutputs } from '../../host/index.ts';
+import { visibleText } from '../../resource/index.ts';
+import { visibleLines } from '../advice.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
@@ -32,6 +34,14 @@ export async function logsCommand(
   });
 }
 
+/** A line of a service for a terminal: it may have colours, and nothing else that a terminal obeys. A pipe gets it as it was written. */
+export function logLine(line: string, color: boolean): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: escapes are what is looked for.
+  const parts = line.replace(/\r$/, '').split(/(\u001b\[[0-9;:]*m)/);
+  if (parts.length === 1) return visibleLines(line.replace(/\r$/, ''));
+  return `${parts.map((part, index) => (index % 2 === 0 ? visibleLines(part) : color ? part : '')).join('')}${color ? '\u001b[0m' : ''}`;
+}
+
 /** Prints one file, from a line on, and what comes later. */
 class OutputReader {
   readonly #context: CommandContext;
@@ -44,7 +54,7 @@ class OutputReader {
   constructor(context: CommandContext, output: ServiceOutput, prefixed: boolean) {
     this.#context = context;
     this.#output = output;
-    this.#prefix = prefixed ? `${output.service} | ` : '';
+    this.#prefix = prefixed ? `${visibleText(output.service)} | ` : '';
   }
 
   async begin(tail: number | undefined): Promise<void> {
@@ -63,13 +73,18 @@ class OutputReader {
       this.#offset += bytes.length;
       const lines = (this.#rest + this.#decoder.decode(bytes, { stream: true })).split('\n');
       this.#rest = lines.pop() ?? '';
-      for (const line of lines) this.#context.io.write(`${this.#prefix}${line}\n`);
+      for (const line of lines) this.#print(line);
     }
   }
 
   /** A last line without an end is a line too. */
   async end(): Promise<void> {
-    if (this.#rest !== '') this.#context.io.write(`${this.#prefix}${this.#rest}\n`);
+    if (this.#rest !== '') this.#print(this.#rest);
+  }
+
+  #print(line: string): void {
+    const { io } = this.#context;
+    io.draw(`${this.#prefix}${io.isTerminal ? logLine(line, io.color) : line}\n`);
   }
 
   async #tailOffset(lines: number): Promise<number> {

@@ -1,4 +1,5 @@
 import { requestRestart } from '../../host/index.ts';
+import { visibleText } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -8,7 +9,7 @@ export async function restartCommand(context: CommandContext, stack: string, ser
   return withSession(context, async (session) => {
     const { namespace } = context.options;
     await requestRestart(session.state, context.environment, { id: stack, ...(namespace !== undefined && { namespace }) }, service);
-    context.io.write(`${service} of ${stack} is being restarted\n`);
+    context.io.write(`${visibleText(`${service} of ${stack}`)} is being restarted\n`);
     return exitCodes.ok;
   });
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { SteadystateError } from '../../resource/index.ts';
+import { SteadystateError, visibleText } from '../../resource/index.ts';
 import { parseListenAddress } from '../../server/index.ts';
 import { parseStoreUrl, storeUrlText } from '../../stores/index.ts';
 import type { CommandContext } from '../context.ts';
@@ -25,7 +25,7 @@ export async function serveCommand(context: CommandContext, modules: readonly st
   await using store = await openPatiently(context, url);
   const listen = options.listen.length > 0 ? options.listen : [`unix:${defaultSocket(io.storeDirectory)}`];
   const operator = await startOperator({ environment, store, listen, directory: io.directory, modules: loaded, host: false });
-  io.write(`serving ${storeUrlText(store.url)} at ${operator.server.addresses.join(', ')}\n`);
+  io.write(`${visibleText(`serving ${storeUrlText(store.url)} at ${operator.server.addresses.join(', ')}`)}\n`);
   await operator.run(io.signal);
   return exitCodes.ok;
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { StackExtra } from '../../host/index.ts';
 import { stackDefinition, stackStatusDefinition } from '../../host/index.ts';
-import { isUnavailableError } from '../../resource/index.ts';
+import { isUnavailableError, visibleText } from '../../resource/index.ts';
 import type { State } from '../../state/index.ts';
 import { parseStoreUrl } from '../../stores/index.ts';
 import type { CommandContext } from '../context.ts';
@@ -124,8 +124,9 @@ async function showUntilReady(
     return exitCodes.timedOut;
   }
   if (reasons.length === 0) {
-    io.write(`ready: ${ids.join(', ')}\n`);
-    for (const { id, namespace } of stacks) io.write((await addresses(state, id, namespace)).map((line) => `  ${line}\n`).join(''));
+    io.write(`ready: ${ids.map(visibleText).join(', ')}\n`);
+    for (const { id, namespace } of stacks)
+      io.write((await addresses(state, id, namespace)).map((line) => `  ${visibleText(line)}\n`).join(''));
   }
   return exitCodes.ok;
 }

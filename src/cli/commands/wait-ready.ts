@@ -1,5 +1,5 @@
 import type { Pointer, Resource } from '../../resource/index.ts';
-import { findError, isTombstone, pointerText } from '../../resource/index.ts';
+import { findError, isTombstone, pointerText, visibleText } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline } from '../context.ts';
 import { ExitError, exitCodes } from '../exit-codes.ts';
@@ -58,13 +58,13 @@ export async function waitOn(
       if (limit.expired())
         throw new ExitError(
           exitCodes.timedOut,
-          `${pointerText(pointer)}: timed out after ${durationText(context.environment.elapsed() - started)}: ${reason}`,
+          `${pointerText(pointer)}: timed out after ${durationText(context.environment.elapsed() - started)}: ${visibleText(reason)}`,
         );
       limit.signal.throwIfAborted();
       const answer = await look();
       if (answer.done) return;
       reason = answer.reason;
-      if (answer.failed !== undefined) throw new ExitError(exitCodes.failed, `${pointerText(pointer)}: ${answer.failed}`);
+      if (answer.failed !== undefined) throw new ExitError(exitCodes.failed, `${pointerText(pointer)}: ${visibleText(answer.failed)}`);
       if (failure !== undefined) throw failure;
       await wake.wait(limit.signal);
     }
@@ -72,7 +72,7 @@ export async function waitOn(
     if (limit.expired() && !(error instanceof ExitError) && findError(error) === undefined) {
       throw new ExitError(
         exitCodes.timedOut,
-        `${pointerText(pointer)}: timed out after ${durationText(context.environment.elapsed() - started)}: ${reason}`,
+        `${pointerText(pointer)}: timed out after ${durationText(context.environment.elapsed() - started)}: ${visibleText(reason)}`,
       );
     }
     throw error;
@@ -138,13 +138,13 @@ export async function waitForReady(
         const answer = await lookReady(session, pointer);
         if (!answer.done && answer.reason !== told) {
           told = answer.reason;
-          context.io.writeError(`${pointer.id}: ${told}\n`);
+          context.io.writeError(`${visibleText(`${pointer.id}: ${told}`)}\n`);
         }
         return answer;
       },
       end === undefined ? undefined : Math.max(0, end - context.environment.elapsed()),
     );
-    context.io.write(`${pointer.id} is ready\n`);
+    context.io.write(`${visibleText(pointer.id)} is ready\n`);
   }
   return exitCodes.ok;
 }

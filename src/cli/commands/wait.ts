@@ -115,7 +115,7 @@ export async function waitDestroyed(
     const holders = last?.metadata.finalizers ?? [];
     throw new ExitError(
       exitCodes.timedOut,
-      `${pointerText(pointer)} is still there${holders.length > 0 ? `; finalizers: ${holders.join(', ')}` : ''}; ask: steadystate why ${pointer.type} ${pointer.id}`,
+      `${pointerText(pointer)} is still there${holders.length > 0 ? `; finalizers: ${holders.map(visibleText).join(', ')}` : ''}; ask: steadystate why ${pointer.type} ${visibleText(pointer.id)}`,
     );
   }
   context.io.signal.throwIfAborted();

@@ -7,7 +7,7 @@ import { jsonText, parseOutput, structured } from './format.ts';
 import { diffText, lineDiff } from './line-diff.ts';
 import { masked } from './mask.ts';
 import { Table } from './table.ts';
-import { cutText, padText, textWidth } from './text-width.ts';
+import { cutMiddle, cutText, padText, textWidth } from './text-width.ts';
 
 describe('ages and durations', () => {
   test.each([
@@ -56,7 +56,22 @@ describe('the width of text', () => {
     ['カタカナ', 8],
     ['한글', 4],
     ['🚀', 2],
-    ['👩‍💻', 2],
+    ['👩\u200d💻', 2],
+    ['👩\u200d👩\u200d👧\u200d👦', 2],
+    ['👍🏽', 2],
+    ['🇩🇪', 2],
+    ['❤\ufe0f', 2],
+    ['❤', 1],
+    ['1\ufe0f\u20e3', 2],
+    ['ｶﾞ', 2],
+    ['ａ', 2],
+    ['　', 2],
+    ['각', 2],
+    ['\u1100\u1161\u11a8', 2],
+    ['𠀀', 2],
+    ['กำ', 2],
+    ['é\u0323', 1],
+    ['\u0301', 0],
     ['', 0],
   ])('%s', (text, width) => {
     expect(textWidth(text)).toBe(width);
@@ -68,7 +83,18 @@ describe('the width of text', () => {
     expect(cutText('resource', 5)).toBe('reso…');
     expect(cutText('資源名', 5)).toBe('資源…');
     expect(cutText('資源名', 4)).toBe('資…');
-    expect(cutText('a👩‍💻b', 3)).toBe('a…');
+    expect(cutText('a👩\u200d💻b', 3)).toBe('a…');
+    expect(cutText('ne\u0301e\u0301', 2)).toBe('n…');
+  });
+
+  test('a cut in the middle keeps both ends, and is never wider', () => {
+    expect(cutMiddle('resource', 8)).toBe('resource');
+    expect(cutMiddle('resource', 5)).toBe('re…ce');
+    expect(cutMiddle('resource', 4)).toBe('re…e');
+    expect(cutMiddle('資源名資源', 6)).toBe('資…源');
+    expect(cutMiddle('👩\u200d💻👩\u200d💻👩\u200d💻', 5)).toBe('👩\u200d💻…👩\u200d💻');
+    for (const text of ['resource', '資源名資源', 'a👩\u200d💻b👍🏽c', 'e\u0301'.repeat(9)])
+      for (let columns = 1; columns < 12; columns++) expect(textWidth(cutMiddle(text, columns))).toBeLessThanOrEqual(columns);
   });
 });
 
@@ -93,6 +119,30 @@ describe('tables', () => {
     for (const line of lines) expect(textWidth(line)).toBeLessThanOrEqual(columns);
     for (const line of lines) expect(line).toBe(line.trimEnd());
     expect(lines[2]?.endsWith('…')).toBe(true);
+  });
+
+  const wide = [
+    [`shop/${'x'.repeat(90)}/api`, 'Running', 'true', '👩\u200d💻 says 資源 ne\u0301e'],
+    ['shop/db', 'CrashLoopBackOff', 'false', `exited with 1: ${'y'.repeat(100)}`],
+  ];
+  test('80 columns: a long id does not push the others off the screen', () => {
+    expect(new Table(['ID', 'STATE', 'READY', 'REASON']).render(wide, { columns: 80 })).toBe(
+      `ID                               STATE              READY   REASON
+shop/xxxxxxxxxx…xxxxxxxxxx/api   Running            true    👩\u200d💻 says 資源 ne\u0301e
+shop/db                          CrashLoopBackOff   false   exited with 1: yyyy…
+`,
+    );
+  });
+
+  test('200 columns: everything that fits is whole', () => {
+    const lines = new Table(['ID', 'STATE', 'READY', 'REASON']).render(wide, { columns: 200 }).split('\n');
+    expect(lines[1]).toBe(`shop/${'x'.repeat(90)}/api   Running            true    👩\u200d💻 says 資源 ne\u0301e`);
+    expect(lines[2]).toBe(`shop/db${' '.repeat(95)}CrashLoopBackOff   false   exited with 1: ${'y'.repeat(55)}…`);
+    expect(textWidth(lines[2] as string)).toBe(200);
+  });
+
+  test('headings come from stores too', () => {
+    expect(new Table(['A\u001b[31m', 'B']).render([['1', '2']], { columns: 0 })).toBe('A\\x1b[31m   B\n1           2\n');
   });
 
   test('rows that come later keep the columns; without headings there are none', () => {
