@@ -97,6 +97,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
       store: storeUrlText(store.url),
       ...(store.storeId !== undefined && { storeId: store.storeId }),
       ...(store.revision && { revision: store.revision }),
+      admin: store.admin,
       validate: (resource) => registry.get(resource.metadata.type)?.from(resource as Resource) ?? (resource as Resource),
       readiness: (pointer) => readinessOf(state, pointer, registry),
       notes: (pointer) => notesOf(runtime, pointerText(pointer)),

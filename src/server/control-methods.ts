@@ -1,7 +1,7 @@
 import type { Pointer, Readiness, Resource, ResourceInput, SteadystateError } from '../resource/index.ts';
 
 import { findError, namespaceDefinition } from '../resource/index.ts';
-import type { State } from '../state/index.ts';
+import type { State, StoreAdmin } from '../state/index.ts';
 import { unsupported } from '../state/index.ts';
 import type { ControllerNote, ReleaseFinalizerRequest, ReleaseFinalizerResponse, WireProblem } from '../wire/index.ts';
 import { controlService } from '../wire/index.ts';
@@ -10,6 +10,7 @@ import { endOf, streaming, unary } from './context.ts';
 import type { ServerMethod } from './grpc/methods.ts';
 import { relay } from './relay.ts';
 import { kindOptions } from './state-methods.ts';
+import { storeMethods } from './store-methods.ts';
 
 /** What the program behind the server tells of itself; each is optional, and absent ones answer what is true without. */
 export interface ControlProvider {
@@ -27,6 +28,8 @@ export interface ControlProvider {
   notes?(pointer: Pointer): readonly ControllerNote[];
   /** JSON of the controllers' graph. */
   graph?(): string;
+  /** Looks after the store's file; absent: there is none. */
+  readonly admin?: StoreAdmin | undefined;
   /** Takes a finalizer away by hand, through a state with the caller's rights; answers where that is on record. Absent: Unsupported. */
   releaseFinalizer?(request: ReleaseFinalizerRequest, state: State): Promise<ReleaseFinalizerResponse>;
 }
@@ -96,6 +99,7 @@ export function controlMethods(context: HandlerContext, provider: ControlProvide
       const watch = await state.watchNamespaces(type, { signal: end.signal, ...part });
       return await relay(context, call, watch, namespaceDefinition.kind(), { aggregated: true, apiVersion: 1, noops: false });
     }),
+    ...storeMethods(context, provider.admin),
   ];
 }
 

@@ -3,7 +3,7 @@ import type { RemoteState } from '../backends/remote/index.ts';
 import type { Environment } from '../environment/index.ts';
 import type { DefinitionRegistry } from '../resource/index.ts';
 import { SteadystateError } from '../resource/index.ts';
-import type { CoreState } from '../state/index.ts';
+import type { CoreState, StoreAdmin } from '../state/index.ts';
 import type { StoreUrl } from './store-url.ts';
 import { parseStoreUrl, storeUrlText } from './store-url.ts';
 
@@ -24,6 +24,8 @@ export interface OpenedStore extends AsyncDisposable {
   /** Set for a store that this process owns. */
   readonly storeId?: string;
   readonly revision?: () => number;
+  /** Looks after the store; set where it has a file of its own, here or behind its server. */
+  readonly admin?: StoreAdmin;
 }
 
 /** Opens a store, loading only what it needs. Unsupported for kinds of stores that this version cannot open. */
@@ -45,6 +47,7 @@ export async function openStore(url: string | StoreUrl, options: OpenStoreOption
         url: parsed,
         state,
         storeId: state.storeId,
+        admin: state.admin,
         revision: () => state.revision,
         [Symbol.asyncDispose]: () => state[Symbol.asyncDispose](),
       };
@@ -56,7 +59,13 @@ export async function openStore(url: string | StoreUrl, options: OpenStoreOption
       const { openRemoteState } = await import('../backends/remote/index.ts');
       const address = parsed.kind === 'unix' ? `unix:${parsed.path}` : `${parsed.host}:${parsed.port}`;
       const remote = await openRemoteState({ address, environment, ...(registry && { registry }) });
-      return { url: parsed, state: remote, remote, [Symbol.asyncDispose]: () => remote[Symbol.asyncDispose]() };
+      return {
+        url: parsed,
+        state: remote,
+        remote,
+        ...(remote.control && { admin: remote.control.store }),
+        [Symbol.asyncDispose]: () => remote[Symbol.asyncDispose](),
+      };
     }
     default:
       throw notYet(parsed, `stores of kind ${parsed.kind} are not offered by this version; use sqlite:, memory:, unix: or grpc://`);

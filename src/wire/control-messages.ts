@@ -1,6 +1,6 @@
 import type { FinalizerNote } from '../state/index.ts';
 import type { Codec } from './codec.ts';
-import { int64, message, nested, repeated, text } from './codec.ts';
+import { boolean, int64, message, nested, optional, repeated, text } from './codec.ts';
 import type { WirePointer, WireResource, WireWatchOptions } from './messages.ts';
 import { resourceCodec, watchOptionsCodec } from './messages.ts';
 
@@ -169,3 +169,37 @@ export interface GraphResponse {
   readonly json: string;
 }
 export const graphResponseCodec: Codec<GraphResponse> = message({ json: text(1) });
+
+export interface StoreCheckRequest {
+  readonly quick: boolean;
+}
+export const storeCheckRequestCodec: Codec<StoreCheckRequest> = message({ quick: boolean(1) });
+
+export interface StoreCompactRequest {
+  readonly keep?: number;
+  readonly olderThanMs?: number;
+}
+export const storeCompactRequestCodec: Codec<StoreCompactRequest> = message<StoreCompactRequest>({
+  keep: optional(int64(1)),
+  olderThanMs: optional(int64(2)),
+});
+
+export interface StoreBackupRequest {
+  readonly file: string;
+  readonly force: boolean;
+}
+export const storeBackupRequestCodec: Codec<StoreBackupRequest> = message<StoreBackupRequest>({ file: text(1), force: boolean(2) });
+
+export interface StoreTaskResponse {
+  readonly step: string;
+  readonly done: number;
+  readonly total: number;
+  /** JSON of the result, in the last message only. */
+  readonly result: string;
+}
+export const storeTaskResponseCodec: Codec<StoreTaskResponse> = message<StoreTaskResponse>({
+  step: text(1),
+  done: int64(2),
+  total: int64(3),
+  result: text(4),
+});

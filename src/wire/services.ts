@@ -29,4 +29,8 @@ export const controlService = {
   releaseFinalizer: method(`/${controlName}/ReleaseFinalizer`, control.releaseFinalizerRequestCodec, control.releaseFinalizerResponseCodec),
   watchKinds: encodedMethod(`/${controlName}/WatchKinds`, control.watchKindsRequestCodec, state.watchResponseCodec, true),
   watchNamespaces: encodedMethod(`/${controlName}/WatchNamespaces`, control.watchNamespacesRequestCodec, state.watchResponseCodec, true),
+  storeCheck: method(`/${controlName}/StoreCheck`, control.storeCheckRequestCodec, control.storeTaskResponseCodec, true),
+  storeCompact: method(`/${controlName}/StoreCompact`, control.storeCompactRequestCodec, control.storeTaskResponseCodec, true),
+  storeBackup: method(`/${controlName}/StoreBackup`, control.storeBackupRequestCodec, control.storeTaskResponseCodec, true),
+  storeExport: encodedMethod(`/${controlName}/StoreExport`, state.emptyCodec, state.resourceAnswerCodec, true),
 } as const;

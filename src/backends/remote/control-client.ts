@@ -1,8 +1,10 @@
 import type { InvalidIssue, Pointer, Readiness, Resource } from '../../resource/index.ts';
+import type { StoreAdmin } from '../../state/index.ts';
 import type { ControllerNote, InfoResponse, ReleaseFinalizerResponse, ResourceCodec, WireResource } from '../../wire/index.ts';
 import { controlService } from '../../wire/index.ts';
 import type { Calls } from './calls.ts';
 import { defaultDeadlineMs } from './calls.ts';
+import { remoteAdmin } from './remote-admin.ts';
 
 /** One thing wrong with one resource of a bundle. */
 export interface BundleProblem extends InvalidIssue {
@@ -15,11 +17,14 @@ export class ControlClient {
   readonly #calls: Calls;
   readonly #codec: ResourceCodec;
   readonly info: InfoResponse;
+  /** Looks after the store behind the server; Unsupported where that has no file of its own. */
+  readonly store: StoreAdmin;
 
   constructor(calls: Calls, info: InfoResponse, codec: ResourceCodec) {
     this.#calls = calls;
     this.#codec = codec;
     this.info = info;
+    this.store = remoteAdmin(calls, codec);
   }
 
   /** Checks a bundle by the server's definitions; the resources as they would be stored when nothing is wrong. */
