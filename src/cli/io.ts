@@ -24,6 +24,7 @@ export interface CliIo {
   readonly directory: string;
   /** The folder of the store: `.steadystate` is in it. */
   readonly storeDirectory: string;
+  /** Invalid when it is not UTF-8, or too long. */
   readStandardInput(): Promise<string>;
   /** Runs an editor on a file, on the person's terminal; its exit code. */
   openEditor(editor: string, file: string): Promise<number>;

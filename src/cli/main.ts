@@ -41,11 +41,7 @@ const io: CliIo = {
   // npm changes to the package's folder; INIT_CWD is where the person is.
   directory: resolve(process.env.INIT_CWD ?? process.cwd()),
   storeDirectory: process.cwd(),
-  async readStandardInput() {
-    const chunks: Buffer[] = [];
-    for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
-    return Buffer.concat(chunks).toString('utf8');
-  },
+  readStandardInput: async () => (await import('./read-text.ts')).readText(process.stdin, '<stdin>'),
   openEditor,
   signal: aborter.signal,
 };

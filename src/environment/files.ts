@@ -10,7 +10,8 @@ export interface FileStat {
 
 /** Files, asynchronous, effects apart. Every method rejects with the system's error (`code: 'ENOENT'`, …) unless it says otherwise. */
 export interface FilePort {
-  read(path: string): Promise<Uint8Array>;
+  /** The whole content, also of a pipe; `EFBIG` as soon as there is more than `maxBytes`. */
+  read(path: string, options?: { readonly maxBytes?: number }): Promise<Uint8Array>;
   /** Reads at most `length` bytes from `offset`; fewer at the end of the file. */
   readRange(path: string, offset: number, length: number): Promise<Uint8Array>;
   /** `undefined` when nothing is there. Does not follow a link at the end of the path. */

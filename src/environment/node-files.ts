@@ -8,7 +8,7 @@ import type { OpenCounter } from './open-counter.ts';
 /** The machine's files. */
 export function nodeFiles(open: OpenCounter): FilePort {
   return {
-    read: (path) => fs.readFile(path),
+    read: (path, options) => (options?.maxBytes === undefined ? fs.readFile(path) : readAtMost(path, options.maxBytes)),
     async readRange(path, offset, length) {
       const handle = await fs.open(path, 'r');
       try {
@@ -104,5 +104,22 @@ async function absent<Value>(look: () => Promise<Value>): Promise<Value | undefi
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
     throw error;
+  }
+}
+
+async function readAtMost(path: string, maxBytes: number): Promise<Uint8Array> {
+  const handle = await fs.open(path, 'r');
+  try {
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    for (;;) {
+      const { buffer, bytesRead } = await handle.read(new Uint8Array(64 * 1024), 0, 64 * 1024, null);
+      if (bytesRead === 0) return Buffer.concat(chunks);
+      length += bytesRead;
+      if (length > maxBytes) throw Object.assign(new Error(`EFBIG: ${path} holds more than ${maxBytes} bytes`), { code: 'EFBIG', path });
+      chunks.push(buffer.subarray(0, bytesRead));
+    }
+  } finally {
+    await handle.close();
   }
 }

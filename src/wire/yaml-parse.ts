@@ -1,10 +1,12 @@
-import type { Document, LineCounter, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
+import type { Alias, CST, Document, LineCounter, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import type { InvalidIssue } from '../resource/index.ts';
 import { appendPath, Bytes, isWellFormed, maximumDepth, SteadystateError } from '../resource/index.ts';
 import { yamlLibrary } from './yaml-library.ts';
 
 /** Most nodes of one text, aliases counted as what they stand for: an alias bomb ends here. */
 const maximumNodes = 200_000;
+/** Most words, signs and line ends of one text: what a text with as many nodes needs. */
+const maximumLexemes = 8 * maximumNodes;
 const binaryTag = 'tag:yaml.org,2002:binary';
 /** Longest text that is read, bytes. */
 export const maximumYamlBytes = 16 * 1024 * 1024;
@@ -42,12 +44,10 @@ export function yamlError(file: string | undefined, { line, column }: YamlPositi
 export function parseYaml(text: string, options: YamlOptions = {}): readonly YamlDocument[] {
   const { file } = options;
   if (text.length > maximumYamlBytes) throw yamlError(file, { line: 1, column: 1 }, `longer than ${maximumYamlBytes} bytes`);
-  const depth = flowDepth(text);
-  if (depth > maximumDepth) throw yamlError(file, { line: 1, column: 1 }, `nested deeper than ${maximumDepth} levels`);
   const library = yamlLibrary();
   const lines = new library.LineCounter();
-  const parsed = library.parseAllDocuments(text, {
-    lineCounter: lines,
+  const tokens = readTokens(text, lines, file);
+  const composer = new library.Composer({
     intAsBigInt: true,
     merge: false,
     uniqueKeys: false,
@@ -59,7 +59,7 @@ export function parseYaml(text: string, options: YamlOptions = {}): readonly Yam
     customTags: [{ tag: binaryTag, resolve: (source: string) => source }],
     logLevel: 'silent',
   });
-  const documents = Array.isArray(parsed) ? (parsed as Document[]) : [];
+  const documents = [...composer.compose(tokens)] as Document[];
   return documents.map((document) => {
     for (const error of [...document.errors, ...document.warnings]) throw yamlError(file, positionAt(lines, error.pos[0]), error.message);
     const reader = new Reader(document, lines, file);
@@ -74,18 +74,25 @@ export function parseYamlValue(text: string, options: YamlOptions = {}): unknown
   return documents[0]?.value ?? null;
 }
 
-/** The library recurses into flow collections, so their depth is looked at before it does. */
-function flowDepth(text: string): number {
-  let depth = 0;
-  let deepest = 0;
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (code === 0x5b || code === 0x7b) deepest = Math.max(deepest, ++depth);
-    else if ((code === 0x5d || code === 0x7d) && depth > 0) depth--;
-    // Block sequences nest on one line as `- - - -`.
+/**
+ * The tokens of a text, nested no deeper than a spec may be. The library recurses into what they hold, and a stack that overflows
+ * there can end the whole process, so that must be known before.
+ */
+function readTokens(text: string, lines: LineCounter, file: string | undefined): readonly CST.Token[] {
+  const library = yamlLibrary();
+  const parser = new library.Parser(lines.addNewLine);
+  const tokens: CST.Token[] = [];
+  let count = 0;
+  lines.addNewLine(0);
+  for (const lexeme of new library.Lexer().lex(text)) {
+    for (const token of parser.next(lexeme)) tokens.push(token);
+    // The stack holds one entry for each level, and a few for the document and what is being read.
+    if (parser.stack.length > maximumDepth + 4)
+      throw yamlError(file, positionAt(lines, parser.offset), `nested deeper than ${maximumDepth} levels`);
+    if (++count > maximumLexemes) throw yamlError(file, positionAt(lines, parser.offset), `more than ${maximumLexemes} words and signs`);
   }
-  const nestedSequence = /(?:^|\n)\s*(?:- ){100,}/.exec(text);
-  return nestedSequence === null ? deepest : maximumDepth + 1;
+  for (const token of parser.end()) tokens.push(token);
+  return tokens;
 }
 
 function positionAt(lines: LineCounter, offset: number): YamlPosition {
@@ -98,6 +105,7 @@ class Reader {
   readonly #lines: LineCounter;
   readonly #file: string | undefined;
   #nodes = 0;
+  #targets: ReadonlyMap<Alias, Node | undefined> | undefined;
 
   constructor(document: Document, lines: LineCounter, file: string | undefined) {
     this.#document = document;
@@ -143,7 +151,7 @@ class Reader {
     if (++this.#nodes > maximumNodes) this.#fail(node, path, `more than ${maximumNodes} nodes, aliases included`);
     if (depth > maximumDepth) this.#fail(node, path, `nested deeper than ${maximumDepth} levels`);
     if (yamlLibrary().isAlias(node)) {
-      const target = node.resolve(this.#document) as Node | undefined;
+      const target = this.#targetOf(node);
       if (target === undefined) this.#fail(node, path, `the alias *${node.source} leads nowhere`);
       return this.#read(target, depth + 1, path);
     }
@@ -151,6 +159,22 @@ class Reader {
     if (yamlLibrary().isSeq(node)) return this.#readSequence(node, depth, path);
     if (yamlLibrary().isScalar(node)) return this.#readScalar(node, path);
     return this.#fail(node, path, 'not plain data');
+  }
+
+  /** What an alias stands for: the newest node before it that bears its anchor. All are looked up in one walk. */
+  #targetOf(alias: Alias): Node | undefined {
+    if (this.#targets === undefined) {
+      const anchors = new Map<string, Node>();
+      const targets = new Map<Alias, Node | undefined>();
+      yamlLibrary().visit(this.#document, {
+        Alias: (_key, node) => void targets.set(node, anchors.get(node.source)),
+        Value: (_key, node) => {
+          if (node.anchor !== undefined) anchors.set(node.anchor, node as Node);
+        },
+      });
+      this.#targets = targets;
+    }
+    return this.#targets.get(alias);
   }
 
   #readMap(node: YAMLMap, depth: number, path: string): unknown {

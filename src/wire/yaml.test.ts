@@ -68,8 +68,18 @@ describe('what is refused, with its place', () => {
   test.each([
     ['an alias bomb', bomb, /more than 200000 nodes/],
     ['merge keys', 'a: &x {b: 1}\nc: {<<: *x}', /f:2:5: .*merge keys/],
-    ['deep flow', '['.repeat(100_000), /nested deeper/],
-    ['deep block', '- '.repeat(5_000), /nested deeper/],
+    ['deep flow', '['.repeat(100_000), /f:1:\d+: nested deeper/],
+    ['deep flow maps', '{a: '.repeat(100_000), /nested deeper/],
+    ['deep block', '- '.repeat(100_000), /nested deeper/],
+    ['deep block with tabs', '-\t'.repeat(5_000), /f:1:/],
+    ['deep keys', '? '.repeat(100_000), /nested deeper/],
+    ['deep keys in sequences', '- ? '.repeat(100_000), /nested deeper/],
+    ['a staircase of maps', Array.from({ length: 3_000 }, (_, level) => `${' '.repeat(level)}a:`).join('\n'), /nested deeper/],
+    ['a staircase of sequences', Array.from({ length: 3_000 }, (_, level) => `${' '.repeat(level)}-`).join('\n'), /nested deeper/],
+    ['a deep document after others', `a: 1\n---\nb: 2\n---\n${'['.repeat(1_000)}`, /f:5:\d+: nested deeper/],
+    ['one level too many', `${'['.repeat(102)}1${']'.repeat(102)}`, /nested deeper/],
+    ['an alias of itself', 'a: &a [*a]', /nested deeper|nodes/],
+    ['more signs than any spec has', '# x\n'.repeat(1_000_000), /words and signs/],
     ['duplicate keys', 'a: 1\nb: 2\na: 3', /f:3:1: a: this key stands here twice/],
     ['1e400', 'a: 1e400', /f:1:4: a: 1e400 is not a finite number/],
     ['a rounded float', 'a: 9007199254740993.0', /beyond 2\^53/],
@@ -83,6 +93,37 @@ describe('what is refused, with its place', () => {
   ])('%s', (_name, source, expected) => {
     expect(() => parseYaml(source, { file: 'f' })).toThrow(expected);
     expect(({} as { a?: unknown }).a).toBeUndefined();
+  });
+
+  test('what looks deep within text is not', () => {
+    const colours = Array.from({ length: 300 }, (_, index) => `printf "\\033[3${index % 8}m{{[["`).join('\n  ');
+    expect(parseYamlValue(`a: |\n  ${colours}\n`)).toEqual({ a: `${colours.replaceAll('\n  ', '\n')}\n` });
+    expect(parseYamlValue(JSON.stringify({ a: '['.repeat(500) }))).toEqual({ a: '['.repeat(500) });
+    const deep = `${'['.repeat(100)}1${']'.repeat(100)}`;
+    expect(JSON.stringify(parseYamlValue(deep))).toBe(deep);
+  });
+
+  test('an alias stands for the newest anchor before it', () => {
+    expect(parseYamlValue('- &a 1\n- *a\n- &a 2\n- *a\n- &b [&a 3, *a]\n- *b\n- *a\n')).toEqual([1, 1, 2, 2, [3, 3], [3, 3], 3]);
+  });
+
+  test.each([
+    ['blank lines', (count: number) => `${'\n'.repeat(count)}a: 1`],
+    ['blank lines in text', (count: number) => `a: "x${'\n'.repeat(count)} y"`],
+    ['aliases', (count: number) => `${Array.from({ length: count / 8 }, (_, index) => `- &x${index} 1\n- *x${index}`).join('\n')}\n`],
+    ['keys', (count: number) => Array.from({ length: count / 8 }, (_, index) => `k${index}: 1`).join('\n')],
+    ['documents', (count: number) => '--- 1\n'.repeat(count / 8)],
+  ])('%s take time by their number, not by its square', (_name, text) => {
+    const measure = (count: number): number => {
+      const source = text(count);
+      const start = performance.now();
+      parseYaml(source);
+      return performance.now() - start;
+    };
+    measure(4_000);
+    const small = Math.min(measure(8_000), measure(8_000), measure(8_000));
+    // Sixteen times as much: the square would be 256 times as long.
+    expect(Math.min(measure(128_000), measure(128_000))).toBeLessThan(Math.max(small, 2) * 100);
   });
 
   test('integers beyond 2^53 are exact', () => {

@@ -1,12 +1,13 @@
 import { dirname, join, resolve } from 'node:path';
-import type { Environment } from '../../environment/index.ts';
+import type { Environment, FilePort } from '../../environment/index.ts';
 import type { Resource } from '../../resource/index.ts';
 import { findError, makeResource, SteadystateError } from '../../resource/index.ts';
 import type { YamlDocument } from '../../wire/index.ts';
-import { parseYaml, yamlError } from '../../wire/index.ts';
+import { maximumYamlBytes, parseYaml, yamlError } from '../../wire/index.ts';
 import { UsageError } from '../exit-codes.ts';
 import type { CliIo } from '../io.ts';
 import { findMask } from '../output/mask.ts';
+import { utf8Text } from '../read-text.ts';
 import type { TypesLookup } from '../types-lookup.ts';
 
 /** One resource of a file, and where it stands. */
@@ -74,15 +75,25 @@ async function sourcesOf(path: string, io: CliIo, environment: Environment): Pro
     if (sources.length === 0) throw new SteadystateError('NotFound', `the folder ${path} holds no .yaml, .yml or .json file`);
     return sources;
   }
-  return [await readSource(await files.realPath(full), path, environment)];
+  return [await readSource(await targetOf(full, files), path, environment)];
+}
+
+/** Where links lead. A pipe (`-f <(…)`) has a name that leads nowhere: it is read as it is. */
+async function targetOf(path: string, files: FilePort): Promise<string> {
+  try {
+    return await files.realPath(path);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'ENOENT') throw error;
+    return path;
+  }
 }
 
 async function readSource(path: string, name: string, environment: Environment): Promise<Source> {
-  const bytes = await environment.files.read(path);
   try {
-    return { name, folder: dirname(path), text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
-  } catch (cause) {
-    throw new SteadystateError('Invalid', `${name} is not UTF-8 text`, { cause });
+    return { name, folder: dirname(path), text: utf8Text(await environment.files.read(path, { maxBytes: maximumYamlBytes }), name) };
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'EFBIG') throw error;
+    throw new SteadystateError('Invalid', `${name} is longer than ${maximumYamlBytes} bytes`, { cause: error });
   }
 }
 

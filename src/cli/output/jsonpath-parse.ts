@@ -30,9 +30,13 @@ export function parseTemplate(template: string): readonly Action[] {
   return actions;
 }
 
+/** Deepest nesting of ranges, brackets and filters: the reader recurses. */
+const maximumNesting = 64;
+
 class Parser {
   readonly #text: string;
   #at = 0;
+  #depth = 0;
 
   constructor(text: string) {
     this.#text = text;
@@ -60,7 +64,7 @@ class Parser {
         this.#space();
         const steps = this.#path();
         this.#close();
-        actions.push({ kind: 'range', steps, body: this.actions(true) });
+        actions.push({ kind: 'range', steps, body: this.#nested(() => this.actions(true)) });
         continue;
       }
       const quote = this.#text[this.#at];
@@ -120,7 +124,18 @@ class Parser {
     return { kind: 'field', name };
   }
 
+  #nested<Value>(read: () => Value): Value {
+    if (++this.#depth > maximumNesting) this.#fail(`nested deeper than ${maximumNesting} levels`);
+    const value = read();
+    this.#depth--;
+    return value;
+  }
+
   #bracket(): Exclude<Step, { kind: 'root' }> {
+    return this.#nested(() => this.#selectors());
+  }
+
+  #selectors(): Exclude<Step, { kind: 'root' }> {
     const steps: Exclude<Step, { kind: 'root' }>[] = [];
     do {
       this.#space();
