@@ -77,12 +77,16 @@ export function checkSize(file: string, mark: SideNotes['mark']): void {
 }
 
 /**
- * A file that was copied or moved without what lies beside it: it says that it is in use, and neither its log nor the notes of its
- * user are there. `logBytes` were there before SQLite looked: it makes a log of its own.
+ * A file without a log must be whole by itself: of whole pages, and closed. One that was copied or moved without what lies beside
+ * it says that it is in use, and not even the notes of its user are there. `logBytes` were there before SQLite looked: it makes
+ * a log of its own.
  */
-export function checkCompanions(database: Database, file: string, notes: SideNotes | undefined, logBytes: number): void {
-  if (notes !== undefined || logBytes > 0) return;
-  if (database.prepare('PRAGMA journal_mode').get()?.journal_mode !== 'wal') return;
+export function checkAlone(database: Database, file: string, notes: SideNotes | undefined, logBytes: number): void {
+  if (logBytes > 0) return;
+  const size = sizeOf(file) ?? 0;
+  if (size % Number(database.prepare('PRAGMA page_size').get()?.page_size) !== 0)
+    throw damaged(file, `its end is cut off: it has ${size} bytes, and those are no whole pages`);
+  if (notes !== undefined || database.prepare('PRAGMA journal_mode').get()?.journal_mode !== 'wal') return;
   throw damaged(file, `it was in use when it was left, or copied, and its write-ahead log (${file}-wal) is not beside it`);
 }
 
@@ -92,7 +96,7 @@ function lock(file: string, notes: SideNotes | undefined, maxPages: number | und
   try {
     // One process owns the file, and the operating system frees it when that process ends in whatever way.
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0; PRAGMA cell_size_check = ON');
-    checkCompanions(database, file, notes, logBytes);
+    checkAlone(database, file, notes, logBytes);
     database.exec('BEGIN EXCLUSIVE; COMMIT');
     announceUse(file);
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');

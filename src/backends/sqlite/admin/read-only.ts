@@ -4,7 +4,7 @@ import type { Database } from '../driver.ts';
 import { openDatabase, resultCode, sqliteBusy, sqliteReadOnly } from '../driver.ts';
 import { asFailure, guard } from '../failures.ts';
 import { ownPath } from '../file-identity.ts';
-import { checkCompanions, checkMark, checkSize, inUse, readState, readWritten, refuseForeignLog } from '../open-file.ts';
+import { checkAlone, checkMark, checkSize, inUse, readState, readWritten, refuseForeignLog } from '../open-file.ts';
 import { readSideFile, sizeOf } from '../side-file.ts';
 import type { KindRow } from '../store-file.ts';
 import type { OpenStore } from './open-store.ts';
@@ -76,7 +76,7 @@ export function openStoreReadOnly(path: string): OpenStore & Disposable {
   const opened = openReadOnly(file);
   const { database } = opened;
   try {
-    guard(file, () => checkCompanions(database, file, notes, logBytes));
+    guard(file, () => checkAlone(database, file, notes, logBytes));
     const written = guard(file, () => readWritten(database, file));
     const head = written && guard(file, () => readState(database, file, written));
     if (head !== undefined) checkMark(file, mark, head);
