@@ -10,6 +10,7 @@ import type { FeedChange } from './kind-feed.ts';
 import { checkTrackedKinds, OutputTracker } from './output-tracker.ts';
 import { inputsProblem } from './registration.ts';
 import { keepRunning, RestartBackoff } from './run-hook.ts';
+import { RunSpans } from './run-spans.ts';
 import type { Runner, RunnerOptions } from './runner.ts';
 import type { ControllerStatus } from './runtime.ts';
 import { WakeUp } from './wake-up.ts';
@@ -83,24 +84,36 @@ export class ClassicRunner implements Runner {
     this.#setInputs(this.controller.inputs, () => {});
     this.#tracker.stop();
     const wakeUp = new WakeUp(signal);
+    const spans = new RunSpans(this.#options.environment.tracer, this.controller.name);
     this.#wakeUp = wakeUp;
     wakeUp.wake();
     try {
-      await this.controller.run(this.#context(signal, hardSignal, wakeUp));
+      await this.controller.run(this.#context(signal, hardSignal, wakeUp, spans));
+    } catch (error) {
+      spans.end(signal.aborted ? 'stopped' : 'failed', error);
+      throw error;
     } finally {
+      spans.end('done');
       wakeUp.close();
     }
   }
 
-  #context(signal: AbortSignal, hardSignal: AbortSignal, wakeUp: WakeUp): ClassicContext {
-    const base = controllerContext(this.#contextOptions(signal, hardSignal));
+  #context(signal: AbortSignal, hardSignal: AbortSignal, wakeUp: WakeUp, spans: RunSpans): ClassicContext {
+    const base = controllerContext({ ...this.#contextOptions(signal, hardSignal), ...(!spans.off && { spanOf: () => spans.span }) });
     return {
       ...base,
+      get span() {
+        return spans.span;
+      },
       nextWakeUp: async () => {
+        // One run is from a wake-up to the next.
+        spans.end('done');
         if (!(await wakeUp.next())) return false;
         await this.#options.breather.pause();
         await this.#options.cache.caughtUp(this.controller.name, signal)?.catch(() => {});
-        return !signal.aborted;
+        if (signal.aborted) return false;
+        spans.begin(() => ({}));
+        return true;
       },
       queueReconcile: () => wakeUp.wake(),
       updateInputs: (inputs) => {

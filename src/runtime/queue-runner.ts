@@ -1,10 +1,8 @@
-import type { Span, Tracer } from '../environment/index.ts';
-import { noSpan, noTracer } from '../environment/index.ts';
+import type { SpanAttributes } from '../environment/index.ts';
 import type { KeyedQueue, QueueItem } from '../queue/index.ts';
 import { createQueue } from '../queue/index.ts';
 import type { Metadata, Pointer } from '../resource/index.ts';
 import { pointerText } from '../resource/index.ts';
-import { failSpan } from '../state/index.ts';
 import { AccessLimits, covers } from './access.ts';
 import type { ContextOptions } from './context.ts';
 import { controllerContext } from './context.ts';
@@ -19,6 +17,8 @@ import { keyOf } from './keys.ts';
 import type { FeedChange } from './kind-feed.ts';
 import { isDelay, requeueOf, skipOf } from './run-errors.ts';
 import { keepRunning } from './run-hook.ts';
+import type { Outcome } from './run-spans.ts';
+import { RunSpans } from './run-spans.ts';
 import type { Runner, RunnerOptions } from './runner.ts';
 import type { ControllerStatus } from './runtime.ts';
 
@@ -152,13 +152,13 @@ export class QueueRunner implements Runner {
 
   async #work(signal: AbortSignal, hardSignal: AbortSignal): Promise<void> {
     let writes = newWriteLog();
-    const run: CurrentRun = { span: noSpan };
+    const spans = new RunSpans(this.#options.environment.tracer, this.controller.name);
     const context = this.#context(signal, hardSignal, {
       onWrite: (pointer, version) => {
         writes.count++;
         writes.written.set(keyOf(pointer), version);
       },
-      ...(this.#options.environment.tracer !== noTracer && { spanOf: () => run.span }),
+      ...(!spans.off && { spanOf: () => spans.span }),
     });
     for (;;) {
       const item = await this.#queue.take(signal);
@@ -170,13 +170,13 @@ export class QueueRunner implements Runner {
         return;
       }
       writes = newWriteLog();
-      await this.#runOne(context, item, writes, run);
+      await this.#runOne(context, item, writes, spans);
       const pause = this.#options.breather.pause();
       if (pause !== undefined) await pause;
     }
   }
 
-  async #runOne(context: ControllerContext, item: QueueItem, writes: WriteLog, run: CurrentRun): Promise<void> {
+  async #runOne(context: ControllerContext, item: QueueItem, writes: WriteLog, spans: RunSpans): Promise<void> {
     const { environment, log } = this.#options;
     const { labels, queueSeconds, reconcileSeconds, queueLength } = this.#instruments;
     const { key } = item;
@@ -184,8 +184,7 @@ export class QueueRunner implements Runner {
     this.#hotLoops.start(key);
     queueLength.set(this.#queue.length, labels);
     queueSeconds.observe(item.waitedMs / 1000, labels);
-    const span = startRun(environment.tracer, this.controller.name, record, item);
-    run.span = span;
+    const span = spans.begin(() => aboutRun(record, item));
     const start = environment.elapsed();
     try {
       const result = await span.run(() =>
@@ -200,13 +199,10 @@ export class QueueRunner implements Runner {
           { pointer: record.pointer },
         ),
       );
-      span.setAttributes({ [outcomeAttribute]: this.#succeeded(item, record, result) });
+      spans.end(this.#succeeded(item, record, result));
     } catch (error) {
-      const outcome = this.#failed(item, record, error, context.signal);
-      span.setAttributes({ [outcomeAttribute]: outcome });
-      if (outcome === 'failed') failSpan(span, error);
+      spans.end(this.#failed(item, record, error, context.signal), error);
     }
-    span.end();
     reconcileSeconds.observe((environment.elapsed() - start) / 1000, labels);
     this.#records.end(key, this.#queue.dueInMs(key) !== undefined);
     const { becameHot, wakeNow } = this.#hotLoops.end(key, writes);
@@ -295,28 +291,15 @@ export class QueueRunner implements Runner {
   }
 }
 
-/** What a worker runs now. */
-interface CurrentRun {
-  span: Span;
-}
-
-/** How a run ended, as its span tells it. */
-type Outcome = 'done' | 'requeued' | 'skipped' | 'failed' | 'stopped';
-const outcomeAttribute = 'steadystate.outcome';
-
-function startRun(tracer: Tracer, controller: string, { pointer, failures }: KeyRecord, item: QueueItem): Span {
-  if (tracer === noTracer) return noSpan;
-  const { namespace, type, id } = pointer;
-  return tracer.start('reconcile', {
-    attributes: {
-      'steadystate.controller': controller,
-      'steadystate.namespace': namespace,
-      'steadystate.type': type,
-      'steadystate.id': id,
-      'steadystate.failures': failures,
-      'steadystate.waited_ms': item.waitedMs,
-    },
-  });
+/** What the span of a run tells of its key. */
+function aboutRun({ pointer, failures }: KeyRecord, { waitedMs }: QueueItem): SpanAttributes {
+  return {
+    'steadystate.namespace': pointer.namespace,
+    'steadystate.type': pointer.type,
+    'steadystate.id': pointer.id,
+    'steadystate.failures': failures,
+    'steadystate.waited_ms': waitedMs,
+  };
 }
 
 function isDestroyReady({ phase, finalizers }: Metadata): boolean {

@@ -6,7 +6,8 @@ import { memoryState } from '../../src/backends/memory/index.ts';
 import { openRemoteState } from '../../src/backends/remote/index.ts';
 import type { Span, Tracer } from '../../src/environment/index.ts';
 import { MemoryTracer, nodeEnvironment, noSpan, noTracer } from '../../src/environment/index.ts';
-import { requeueError, skipError } from '../../src/runtime/index.ts';
+import type { ClassicContext } from '../../src/runtime/index.ts';
+import { createRuntime, requeueError, skipError } from '../../src/runtime/index.ts';
 import { serveState } from '../../src/server/index.ts';
 import type { CoreState } from '../../src/state/index.ts';
 import { metered, traced, wrapCore } from '../../src/state/index.ts';
@@ -140,6 +141,40 @@ test('a reconcile is a span, with how it ended; what it reads and writes is part
   expect(below(first)).toEqual(['state.get', 'state.get', 'state.create']);
   expect(below(failed)).toEqual(['state.get']);
   await world.end();
+});
+
+test('a run of a classic controller is a span from one wake-up to the next', async () => {
+  const tracer = new MemoryTracer();
+  const environment = manualEnvironment({ tracer });
+  await using core = memoryState({ environment });
+  const runtime = createRuntime({ state: traced(core, tracer), environment });
+  let runs = 0;
+  runtime.register({
+    name: 'classic',
+    inputs: [{ ...apples.kind(), kind: 'weak' }],
+    outputs: [],
+    run: async (context: ClassicContext) => {
+      while (await context.nextWakeUp()) {
+        context.span.addEvent('looked');
+        await context.list(apples.kind());
+        if (++runs === 2) throw new Error('no flour');
+      }
+    },
+  });
+  const stop = new AbortController();
+  const running = runtime.run(stop.signal);
+  await environment.settle();
+  await wrapCore(core, { environment }).create(apples.create({ id: 'a', spec: {} }));
+  await environment.advance(5_000);
+  stop.abort();
+  await running;
+  const spans = tracer.named('reconcile');
+  expect(spans.map(({ attributes }) => attributes['steadystate.outcome'])).toEqual(['done', 'failed', 'done']);
+  expect(spans[1]?.error).toEqual(new Error('no flour'));
+  for (const span of spans) {
+    expect(span).toMatchObject({ ended: true, attributes: { 'steadystate.controller': 'classic' }, events: [{ name: 'looked' }] });
+    expect(tracer.named('state.list').filter(({ parent }) => parent?.spanId === span.context.spanId)).toHaveLength(1);
+  }
 });
 
 test('a tracer that throws stops nothing', async () => {

@@ -1,1 +1,2 @@
+export { openTelemetryMetrics } from './open-telemetry-metrics.ts';
 export { openTelemetryTracer } from './open-telemetry-tracer.ts';

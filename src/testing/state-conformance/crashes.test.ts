@@ -4,6 +4,8 @@ import { Broker } from '../../backends/broker/index.ts';
 import { nodeEnvironment } from '../../environment/index.ts';
 import type { Kind, Resource } from '../../resource/index.ts';
 import { SteadystateError } from '../../resource/index.ts';
+import type { CoreState } from '../../state/index.ts';
+import { over } from './faulty-stores.ts';
 import type { MakeStore } from './index.ts';
 import { stateConformance } from './index.ts';
 
@@ -13,6 +15,8 @@ const capabilities = { globalRevision: true, incarnations: true, multiKindWatch:
 interface DiskFaults {
   /** Acknowledges the newest this many writes before they are on the disk. */
   readonly early?: number;
+  /** Shows a write before it is on the disk, and acknowledges it after. */
+  readonly showsEarly?: boolean;
   /** Forgets the revisions of what was destroyed last. */
   readonly forgetsRevision?: boolean;
   /** Of writes that are acknowledged together the last one never reaches the disk. */
@@ -24,6 +28,7 @@ class Disk {
   readonly #records: CommitRecord[] = [];
   readonly #faults: DiskFaults;
   #alive = 0;
+  #flushing: Promise<void> = Promise.resolve();
 
   constructor(faults: DiskFaults) {
     this.#faults = faults;
@@ -57,7 +62,19 @@ class Disk {
     this.#records.splice(this.#records.length - Math.min(this.#records.length, this.#faults.early ?? 0));
   }
 
-  async #commit(records: readonly CommitRecord[], life: number): Promise<void> {
+  /** Resolves once everything that was shown is on the disk. */
+  flushed(): Promise<void> {
+    return this.#flushing;
+  }
+
+  #commit(records: readonly CommitRecord[], life: number): Promise<void> {
+    const written = this.#write(records, life);
+    if (this.#faults.showsEarly !== true) return written;
+    this.#flushing = written;
+    return Promise.resolve();
+  }
+
+  async #write(records: readonly CommitRecord[], life: number): Promise<void> {
     for (let turn = 0; turn < 2; turn++) {
       await environment.breathe();
       // The machine is off: its promises never settle.
@@ -68,11 +85,26 @@ class Disk {
   }
 }
 
+/** A store whose writes are answered once the disk has them. */
+function acknowledgedLate(core: CoreState, disk: Disk): CoreState {
+  const late = async <Value>(write: Promise<Value>): Promise<Value> => {
+    const value = await write;
+    await disk.flushed();
+    return value;
+  };
+  return over(core, {
+    create: (resource, call) => late(core.create(resource, call)),
+    update: (resource, call) => late(core.update(resource, call)),
+    destroy: (pointer, call) => late(core.destroy(pointer, call)),
+  });
+}
+
 const crashable =
   (faults: DiskFaults): MakeStore =>
   () => {
     const disk = new Disk(faults);
-    let core = disk.open();
+    let broker = disk.open();
+    let core = acknowledgedLate(broker, disk);
     // What waits for the disk of a crashed store waits for ever: that one is not closed, but left.
     return {
       get core() {
@@ -80,11 +112,12 @@ const crashable =
       },
       async crash() {
         disk.crash();
-        core.poison(new SteadystateError('Unavailable', 'the machine is off'));
-        core = disk.open();
+        broker.poison(new SteadystateError('Unavailable', 'the machine is off'));
+        broker = disk.open();
+        core = acknowledgedLate(broker, disk);
         return core;
       },
-      [Symbol.asyncDispose]: () => core[Symbol.asyncDispose](),
+      [Symbol.asyncDispose]: () => broker[Symbol.asyncDispose](),
     };
   };
 
@@ -106,6 +139,7 @@ describe('crashes', () => {
   test.each([
     ['a write is acknowledged before it is durable', { early: 1 }, 'crash: K4'],
     ['a read sees what a crash takes back', { early: 2 }, 'generated: K4'],
+    ['what is not durable yet can be read', { showsEarly: true }, 'generated: K4'],
     ['the revision of a destroy is used again after a crash', { forgetsRevision: true }, 'crash: K4'],
     ['a part of what was acknowledged together is lost', { tornGroups: true }, 'crash: K4'],
   ])('the suite sees that %s', async (_name, faults, begin) => {
