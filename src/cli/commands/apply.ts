@@ -3,8 +3,8 @@ import { timeoutMs, withSession } from '../context.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
 import { applyAll } from '../files/apply-resources.ts';
 import { loadResourceFiles } from '../files/load-files.ts';
+import { shownName } from '../output/names.ts';
 import { TypesLookup } from '../types-lookup.ts';
-import { shownName } from './get.ts';
 import { waitForReady } from './wait-ready.ts';
 
 export interface ApplyOptions {
@@ -31,6 +31,7 @@ export async function applyCommand(context: CommandContext, options: ApplyOption
       return waitForReady(
         context,
         session,
+        types,
         applied.map(({ resource }) => resource.metadata),
         timeoutMs(context, 120_000),
       );

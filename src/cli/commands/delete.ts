@@ -6,10 +6,10 @@ import type { CommandContext } from '../context.ts';
 import { timeoutMs, withSession } from '../context.ts';
 import { exitCodeOf, exitCodes, UsageError } from '../exit-codes.ts';
 import { loadResourceFiles } from '../files/load-files.ts';
+import { shownName } from '../output/names.ts';
 import type { Session } from '../session.ts';
 import { typedPointer } from '../target.ts';
 import { TypesLookup } from '../types-lookup.ts';
-import { shownName } from './get.ts';
 import { waitDestroyed } from './wait.ts';
 
 export interface DeleteOptions {

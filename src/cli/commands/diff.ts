@@ -7,8 +7,8 @@ import { lastAppliedAnnotation, planApply, validateBundle } from '../files/apply
 import { loadResourceFiles } from '../files/load-files.ts';
 import { diffText } from '../output/line-diff.ts';
 import { masked } from '../output/mask.ts';
+import { shownName } from '../output/names.ts';
 import { TypesLookup } from '../types-lookup.ts';
-import { shownName } from './get.ts';
 
 /** `diff -f FILE…`: what apply would change; 6 when there is something. */
 export async function diffCommand(context: CommandContext, options: { readonly filename: readonly string[] }): Promise<number> {

@@ -20,10 +20,10 @@ import { checkBundle } from '../files/apply-resources.ts';
 import type { FileResource } from '../files/load-files.ts';
 import { loadResourceFiles } from '../files/load-files.ts';
 import { fileForm } from '../output/format.ts';
+import { shownName } from '../output/names.ts';
 import type { Session } from '../session.ts';
 import type { Target } from '../target.ts';
 import { refuseOwned, targetOf } from '../target.ts';
-import { shownName } from './get.ts';
 
 /** `edit TYPE ID`: opens it in $VISUAL or $EDITOR, and writes what was saved. Text that could not be written is kept. */
 export async function editCommand(context: CommandContext, typeName: string, id: string): Promise<number> {

@@ -12,11 +12,12 @@ import { joinStatus } from '../joined.ts';
 import { ageText } from '../output/age.ts';
 import type { OutputFormat } from '../output/format.ts';
 import { fileForm, jsonText, parseOutput, structured } from '../output/format.ts';
+import { nameOf } from '../output/names.ts';
 import { Table } from '../output/table.ts';
 import type { Session } from '../session.ts';
 import { typedPointer } from '../target.ts';
 import { TypesLookup } from '../types-lookup.ts';
-import { nameOf, namespacesOf } from './get.ts';
+import { namespacesOf } from './get.ts';
 
 export interface EventsOptions {
   /** `TYPE/ID` of what the events are about. */

@@ -9,6 +9,7 @@ import type { JoinedResource } from '../joined.ts';
 import { companionOf, companionsOf, joinStatus, statusTypeOf } from '../joined.ts';
 import { fileForm, jsonText, parseOutput, structured } from '../output/format.ts';
 import { compilePath, valueText } from '../output/jsonpath.ts';
+import { nameOf } from '../output/names.ts';
 import { Table } from '../output/table.ts';
 import type { Session } from '../session.ts';
 import { typedPointer } from '../target.ts';
@@ -73,15 +74,6 @@ export async function getCommand(context: CommandContext, typeName: string, ids:
 /** What JSONPaths of `-o` and `--for` look at. */
 export function pathForm(resource: JoinedResource): unknown {
   return { ...fileForm(resource), ...(resource.status !== undefined && { status: resource.status }) };
-}
-
-export function nameOf({ metadata }: { readonly metadata: Pick<Resource['metadata'], 'type' | 'id'> }): string {
-  return `${(metadata.type.split('.')[0] as string).toLowerCase()}/${metadata.id}\n`;
-}
-
-/** The name of a resource in a sentence. */
-export function shownName(metadata: Pick<Resource['metadata'], 'type' | 'id'>): string {
-  return visibleText(nameOf({ metadata }).trimEnd());
 }
 
 /** The namespaces that a command looks into. */

@@ -2,8 +2,8 @@ import { sameValue } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
+import { shownName } from '../output/names.ts';
 import { targetOf } from '../target.ts';
-import { shownName } from './get.ts';
 
 /** `label TYPE ID key=value… key-…`, and the same for annotations. */
 export async function setPairsCommand(

@@ -16,10 +16,10 @@ import type { ServeModule } from '../operator.ts';
 import { definitionsOf } from '../operator.ts';
 import { jsonText, parseOutput } from '../output/format.ts';
 import { diffText } from '../output/line-diff.ts';
+import { shownName } from '../output/names.ts';
 import { connect, NoStoreError } from '../session.ts';
 import { TypesLookup } from '../types-lookup.ts';
 import { declared, declaredForm } from './diff.ts';
-import { shownName } from './get.ts';
 import { loadModule } from './serve.ts';
 
 export interface PlanOptions {

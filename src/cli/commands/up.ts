@@ -15,10 +15,10 @@ import { readinessOf, validateLocally } from '../local-control.ts';
 import { openPatiently } from '../open-patiently.ts';
 import type { Operator } from '../operator.ts';
 import { startOperator } from '../operator.ts';
+import { shownName } from '../output/names.ts';
 import type { Session } from '../session.ts';
 import { connect, defaultFile, defaultSocket, storeFolder } from '../session.ts';
 import { TypesLookup } from '../types-lookup.ts';
-import { shownName } from './get.ts';
 
 export interface UpOptions {
   /** `ready`: end with 0 once everything is. */
@@ -110,20 +110,16 @@ async function showUntilReady(
   const stacks = applied.map(({ resource }) => resource.metadata).filter(({ type }) => type === stackDefinition.type);
   const ids = stacks.map(({ id }) => id);
   using limit = deadline(context, timeoutMs(context, bounded ? 120_000 : undefined));
-  await using view = new LiveView(
-    state,
-    io,
-    environment,
-    stacks.map(({ namespace }) => namespace),
-  );
-  await Promise.race([view.ready(stacks), aborted(limit.signal)]);
-  const reasons = view.reasons(stacks);
+  await using view = new LiveView(context, session, { types, pointers: stacks, tell: (line) => io.write(line) });
+  await Promise.race([view.ready(), aborted(limit.signal)]);
+  const { waiting } = view;
   await view[Symbol.asyncDispose]();
   if (limit.expired()) {
-    io.writeError(`not ready in time:\n${reasons.map((reason) => `  ${reason}\n`).join('')}`);
+    const reasons = waiting.map(({ pointer, reason }) => `  ${visibleText(pointer.id)}: ${visibleText(reason)}\n`);
+    io.writeError(`not ready in time:\n${reasons.join('')}`);
     return exitCodes.timedOut;
   }
-  if (reasons.length === 0) {
+  if (waiting.length === 0) {
     io.write(`ready: ${ids.map(visibleText).join(', ')}\n`);
     for (const { id, namespace } of stacks)
       io.write((await addresses(state, id, namespace)).map((line) => `  ${visibleText(line)}\n`).join(''));

@@ -1,10 +1,12 @@
-import type { Pointer, Resource } from '../../resource/index.ts';
+import type { Pointer } from '../../resource/index.ts';
 import { findError, isTombstone, pointerText, visibleText } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline } from '../context.ts';
 import { ExitError, exitCodes } from '../exit-codes.ts';
 import { statusTypeOf } from '../joined.ts';
+import { LiveView } from '../live-view.ts';
 import { durationText } from '../output/age.ts';
+import { showProgress } from '../progress.ts';
 import type { Session } from '../session.ts';
 import { TypesLookup } from '../types-lookup.ts';
 
@@ -28,6 +30,7 @@ export async function waitOn(
   const started = context.environment.elapsed();
   let reason = 'it was not looked at yet';
   const wake = new Wake();
+  using progress = showProgress(context, `waiting for ${pointer.type.split('.')[0]?.toLowerCase()}/${pointer.id}`);
   let seen = false;
   let failure: unknown;
   const watch = async (target: Pointer, own: boolean): Promise<void> => {
@@ -64,6 +67,7 @@ export async function waitOn(
       const answer = await look();
       if (answer.done) return;
       reason = answer.reason;
+      progress.at(reason);
       if (answer.failed !== undefined) throw new ExitError(exitCodes.failed, `${pointerText(pointer)}: ${visibleText(answer.failed)}`);
       if (failure !== undefined) throw failure;
       await wake.wait(limit.signal);
@@ -119,32 +123,42 @@ export async function lookReady(session: Session, pointer: Pointer): Promise<Wai
   return status === 'Failed' ? { done: false, reason: text, failed: text } : { done: false, reason: text };
 }
 
-/** Waits until all are ready; types that cannot tell count as ready. Answers the worst exit code. */
+/** Waits until all are ready, and shows how they come up; types that cannot tell are left out. Answers the worst exit code. */
 export async function waitForReady(
   context: CommandContext,
   session: Session,
-  resources: readonly Resource['metadata'][],
+  types: TypesLookup,
+  resources: readonly Pointer[],
   limitMs: number | undefined,
 ): Promise<number> {
-  const end = limitMs === undefined ? undefined : context.environment.elapsed() + limitMs;
-  for (const pointer of resources) {
-    if ((await session.readiness(pointer)) === undefined) continue;
-    let told = '';
-    await waitOn(
-      context,
-      session,
-      pointer,
-      async () => {
-        const answer = await lookReady(session, pointer);
-        if (!answer.done && answer.reason !== told) {
-          told = answer.reason;
-          context.io.writeError(`${visibleText(`${pointer.id}: ${told}`)}\n`);
-        }
-        return answer;
-      },
-      end === undefined ? undefined : Math.max(0, end - context.environment.elapsed()),
-    );
-    context.io.write(`${visibleText(pointer.id)} is ready\n`);
+  const { io, environment } = context;
+  const pointers: Pointer[] = [];
+  for (const pointer of resources) if ((await session.readiness(pointer)) !== undefined) pointers.push(pointer);
+  if (pointers.length === 0) return exitCodes.ok;
+  const started = environment.elapsed();
+  using limit = deadline(context, limitMs);
+  await using view = new LiveView(context, session, { types, pointers, tell: (line) => io.writeError(line) });
+  const over = new Promise<void>((resolve) => {
+    if (limit.signal.aborted) resolve();
+    limit.signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  await Promise.race([view.settled(), over]);
+  const [failed, waiting] = [new Set(view.failed), new Set(view.waiting)];
+  await view[Symbol.asyncDispose]();
+  const isWaiting = (pointer: Pointer): boolean => [...waiting].some((each) => each.pointer === pointer);
+  for (const pointer of pointers) if (!isWaiting(pointer)) io.write(`${visibleText(pointer.id)} is ready\n`);
+  if (!limit.expired()) io.signal.throwIfAborted();
+  let exitCode: number = exitCodes.ok;
+  for (const subject of waiting) {
+    const { pointer, reason } = subject;
+    if (failed.has(subject)) {
+      io.writeError(`${pointerText(pointer)}: ${visibleText(reason)}\n`);
+      exitCode = Math.max(exitCode, subject.resource === undefined ? exitCodes.notFound : exitCodes.failed);
+    } else if (limit.expired()) {
+      const elapsed = durationText(environment.elapsed() - started);
+      io.writeError(`${pointerText(pointer)}: timed out after ${elapsed}: ${visibleText(reason)}\n`);
+      exitCode = exitCodes.timedOut;
+    }
   }
-  return exitCodes.ok;
+  return exitCode;
 }

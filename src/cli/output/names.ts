@@ -1,0 +1,12 @@
+import type { Resource } from '../../resource/index.ts';
+import { visibleText } from '../../resource/index.ts';
+
+/** What `-o name` prints of a resource, with its newline: as it is, for programs. */
+export function nameOf({ metadata }: { readonly metadata: Pick<Resource['metadata'], 'type' | 'id'> }): string {
+  return `${(metadata.type.split('.')[0] as string).toLowerCase()}/${metadata.id}\n`;
+}
+
+/** The name of a resource in a sentence. */
+export function shownName(metadata: Pick<Resource['metadata'], 'type' | 'id'>): string {
+  return visibleText(nameOf({ metadata }).trimEnd());
+}
