@@ -243,6 +243,25 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
       (await import('./commands/release-finalizer.ts')).releaseFinalizerCommand(context, type, id, finalizer),
     ),
   );
+  command('store <verb> [file]', 'look after the store: check, repair, compact, backup FILE, restore FILE, export [FILE], import FILE', [
+    'store check',
+    'store backup nightly.db',
+    'store compact --keep 10000 --older-than 7d',
+    'store restore nightly.db --store sqlite:.steadystate/state.db',
+    'store repair --store sqlite:.steadystate/state.db',
+    'store export all.yaml',
+    'store import all.yaml',
+  ])
+    .addOption(new Option('-o, --output <format>', 'table or json; of export: yaml, or json for JSON lines'))
+    .option('--quick', "check: without SQLite's own look at its pages, for which writers wait")
+    .option('--force', 'backup, export: replace a file that is there')
+    .option('--keep <events>', 'compact: so many of the newest events stay')
+    .option('--older-than <duration>', 'compact: only events older than this go, such as 12h or 7d')
+    .action(
+      run(async (context, verb: string, file: string | undefined, options) =>
+        (await import('./commands/store.ts')).storeCommand(context, verb, file, options as never),
+      ),
+    );
   command('completion <shell>', 'a script for bash, zsh or fish that completes commands', ['completion bash']).action(
     run(async (context, shell: string) => (await import('./commands/completion.ts')).completionCommand(context, shell)),
   );

@@ -1,0 +1,138 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Background } from './harness.ts';
+import { Workplace } from './harness.ts';
+
+const notes = (count: number): string =>
+  Array.from(
+    { length: count },
+    (_, n) => `---\nmetadata: { namespace: default, type: Notes.example.dev, id: n${n} }\nspec: { n: ${n} }\n`,
+  ).join('');
+
+describe('beside a running server', () => {
+  let place: Workplace;
+  let serve: Background;
+  beforeAll(async () => {
+    place = await Workplace.make();
+    serve = place.start(['serve']);
+    await serve.shows('serving sqlite:');
+    await place.write('notes.yaml', notes(30));
+    expect(await place.run(['apply', '-f', 'notes.yaml'])).toMatchObject({ code: 0 });
+  });
+  afterAll(() => place[Symbol.asyncDispose]());
+
+  test('check, compact and backup work through it', async () => {
+    const check = await place.run(['store', 'check']);
+    expect(check).toMatchObject({ code: 0, stderr: '' });
+    expect(check.stdout).toMatch(/^\d+ resources and \d+ events are intact; revision \d+, \d+ KiB, of that \d+ KiB free\n$/);
+    const backup = await place.run(['store', 'backup', 'copy.db', '-o', 'json']);
+    expect(backup).toMatchObject({ code: 0, stderr: '' });
+    const { file, resources, revision } = JSON.parse(backup.stdout);
+    expect(file).toBe(place.path('copy.db'));
+    expect(resources).toBeGreaterThan(29);
+    expect(await place.run(['store', 'backup', 'copy.db'])).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/exists already; .*--force/),
+    });
+    expect(await place.run(['store', 'backup', 'copy.db', '--force'])).toMatchObject({ code: 0 });
+    expect(await place.run(['store', 'compact', '--keep', '5'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(new RegExp(`dropped \\d+ events; bookmarks from before revision ${revision - 5} have expired`)),
+    });
+    expect(await place.run(['get', 'Notes.example.dev', '--store', 'sqlite:copy.db', '-o', 'name'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('notes/n17\n'),
+    });
+  });
+
+  test('restore and repair are refused, and name who has it', async () => {
+    await place.run(['store', 'backup', 'other.db', '--force']);
+    for (const args of [
+      ['restore', 'other.db'],
+      ['repair'],
+      ['restore', 'other.db', '--store', 'sqlite:.steadystate/state.db'],
+      ['repair', '--store', 'sqlite:.steadystate/state.db'],
+      ['check', '--store', 'sqlite:.steadystate/state.db'],
+    ])
+      expect(await place.run(['store', ...args])).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(new RegExp(`process ${serve.pid}`)),
+      });
+    // Nobody's looking has cost the server its lock or its file.
+    expect(await place.run(['store', 'check'])).toMatchObject({ code: 0 });
+    expect(await place.run(['label', 'Notes.example.dev', 'n1', 'a=b'])).toMatchObject({ code: 0 });
+  });
+
+  test('a store in memory has nothing to look after', async () => {
+    await using elsewhere = await Workplace.make();
+    const server = elsewhere.start(['serve', '--store', 'memory:']);
+    await server.shows('serving memory:');
+    expect(await elsewhere.run(['store', 'check'])).toMatchObject({ code: 1, stderr: expect.stringMatching(/not kept in a file/) });
+  });
+});
+
+describe('a file that nobody has open', () => {
+  let place: Workplace;
+  beforeEach(async () => {
+    place = await Workplace.make();
+    await place.write('notes.yaml', notes(20));
+    expect(await place.run(['apply', '-f', 'notes.yaml', '--store', 'sqlite:state.db'])).toMatchObject({ code: 0 });
+  });
+  afterEach(() => place[Symbol.asyncDispose]());
+  const store = (...args: string[]) => place.run(['store', ...args, '--store', 'sqlite:state.db']);
+
+  test('damage is found, and repaired by name', async () => {
+    expect(await store('repair')).toMatchObject({ code: 0, stdout: 'nothing is wrong with the store, and nothing was changed\n' });
+    const bytes = readFileSync(place.path('state.db'));
+    const at = bytes.indexOf('{"n":7}');
+    bytes[at + 5] = 0x38;
+    writeFileSync(place.path('state.db'), bytes);
+    expect(await place.run(['get', 'Notes.example.dev', '--store', 'sqlite:state.db'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/damaged/),
+    });
+    expect(await store('check')).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^Notes\.example\.dev\/default\/n7: the record of uid \d+, version \d+, does not match its checksum\n/),
+      stderr: expect.stringMatching(/1 thing is wrong with the store; restore a backup .*, or keep what is intact/),
+    });
+    const repair = await store('repair');
+    expect(repair).toMatchObject({ code: 0, stderr: '' });
+    expect(repair.stdout).toMatch(
+      /Notes\.example\.dev\/default\/n7: dropped: .*\n\d+ resources are kept; the event log begins anew\nthe damaged file is kept as .*state\.db\.damaged-\d+\n/,
+    );
+    expect(await store('check')).toMatchObject({ code: 0 });
+    expect(readdirSync(place.folder).filter((name) => name.includes('damaged'))).toHaveLength(1);
+  });
+
+  test('a backup is restored, into a new place too', async () => {
+    expect(await store('backup', 'copy.db')).toMatchObject({ code: 0 });
+    expect(await place.run(['delete', 'Notes.example.dev', 'n3', '--store', 'sqlite:state.db'])).toMatchObject({ code: 0 });
+    const restore = await store('restore', 'copy.db');
+    expect(restore).toMatchObject({ code: 0, stderr: '' });
+    expect(restore.stdout).toMatch(
+      /state\.db: \d+ resources; it goes on from revision \d{16}\nthe store that was there before is kept as .*replaced-\d+\n/,
+    );
+    expect(await place.run(['get', 'Notes.example.dev', 'n3', '--store', 'sqlite:state.db'])).toMatchObject({ code: 0 });
+    expect(await place.run(['store', 'restore', 'copy.db'])).toMatchObject({ code: 0 });
+    expect(await place.run(['get', 'Notes.example.dev', 'n3'])).toMatchObject({ code: 0 });
+  });
+
+  test('wrong use is told apart', async () => {
+    for (const [args, message] of [
+      [['sweep'], /expected one of check, repair, .*, found sweep/],
+      [['backup'], /store backup needs a file/],
+      [['check', 'x.db'], /store check takes no file/],
+      [['check', '--force'], /--force does not belong to store check/],
+      [['compact', '--keep', 'few'], /--keep: expected a number of events/],
+      [['compact', '--older-than', 'long'], /--older-than: expected a duration/],
+      [['check', '-o', 'yaml'], /prints table or json/],
+    ] as const)
+      expect(await store(...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
+    expect(await store('restore', 'none.db')).toMatchObject({ code: 3 });
+    expect(await place.run(['store', 'check', '--store', 'sqlite:none.db'])).toMatchObject({ code: 3 });
+    expect(await place.run(['store', 'check'])).toMatchObject({ code: 3 });
+    expect(readdirSync(place.folder).sort()).toEqual(['notes.yaml', 'state.db']);
+  });
+});
