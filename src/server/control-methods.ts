@@ -1,6 +1,6 @@
 import type { Pointer, Readiness, Resource, ResourceInput, SteadystateError } from '../resource/index.ts';
 
-import { findError, namespaceDefinition } from '../resource/index.ts';
+import { checkPointer, findError, namespaceDefinition } from '../resource/index.ts';
 import type { State, StoreAdmin } from '../state/index.ts';
 import { unsupported } from '../state/index.ts';
 import type { ControllerNote, ReleaseFinalizerRequest, ReleaseFinalizerResponse, WireProblem } from '../wire/index.ts';
@@ -62,14 +62,16 @@ export function controlMethods(context: HandlerContext, provider: ControlProvide
       return { problem, resource: problem.length > 0 ? [] : valid.map((item) => codec.toWire(item)) };
     }),
     unary(context, controlService.readiness, 'control', async ({ namespace, type, id }) => {
+      checkPointer({ namespace, type, id });
       const found = await provider.readiness?.({ namespace, type, id });
       if (found === undefined) return { status: '', reason: '', message: '', version: '', known: '' };
       const { status, reason, message } = found.readiness;
       return { status, reason, message, version: found.version, known: 'yes' };
     }),
-    unary(context, controlService.notes, 'control', async ({ namespace, type, id }) => ({
-      note: provider.notes?.({ namespace, type, id }) ?? [],
-    })),
+    unary(context, controlService.notes, 'control', async ({ namespace, type, id }) => {
+      checkPointer({ namespace, type, id });
+      return { note: provider.notes?.({ namespace, type, id }) ?? [] };
+    }),
     unary(context, controlService.finalizers, 'get', async ({ namespace, type, id }, _call, part) => {
       if (state.finalizerNotes === undefined) throw unsupported('the store behind this server remembers nothing of finalizers');
       return { note: await state.finalizerNotes({ namespace, type, id }, part) };
