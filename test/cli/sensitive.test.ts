@@ -49,6 +49,19 @@ test.each([
   hides(result);
 });
 
+test('a wait, an event and a kept table show no value, and none can be guessed by waiting for it', async () => {
+  const waited = await place.run(['wait', 'secret', 'db', '--for=jsonpath={.spec.user}=root', '--timeout', '50ms']);
+  expect(waited).toMatchObject({ code: 5, stderr: expect.stringContaining('{.spec.user} is *** (') });
+  expect(waited.stdout + waited.stderr.replace('=root', '')).not.toMatch(/hunter|root/);
+  hides(await place.run(['events', '-o', 'yaml']));
+  const table = place.start(['get', 'secrets', '-w', '-o', 'wide']);
+  await table.shows('***');
+  await place.run(['annotate', 'secret', 'db', 'seen=1']);
+  await table.shows(/\*\*\*[\s\S]*\*\*\*/);
+  table.kill('SIGINT');
+  hides(await table.result);
+});
+
 test('a watch shows no value, old or new', async () => {
   const watch = place.start(['watch', 'secrets', '-o', 'json']);
   await watch.shows('bootstrapped');

@@ -3,6 +3,7 @@ import { UsageError } from '../exit-codes.ts';
 export type Step =
   | { readonly kind: 'root' }
   | { readonly kind: 'field'; readonly name: string }
+  | { readonly kind: 'key'; readonly name: string; readonly path: readonly string[] }
   | { readonly kind: 'index'; readonly index: number }
   | { readonly kind: 'slice'; readonly from: number | undefined; readonly to: number | undefined; readonly every: number }
   | { readonly kind: 'all' }
@@ -55,7 +56,7 @@ class Parser {
       }
       this.#at = open + 1;
       this.#space();
-      if (this.#take('end')) {
+      if (/^end *\}/.test(this.#text.slice(this.#at, this.#at + 100)) && this.#take('end')) {
         this.#close();
         if (!inRange) this.#fail('{end} without {range}');
         return actions;
@@ -149,7 +150,7 @@ class Parser {
   #selector(): Exclude<Step, { kind: 'root' }> {
     if (this.#take('*')) return { kind: 'all' };
     const quote = this.#text[this.#at];
-    if (quote === '"' || quote === "'") return { kind: 'field', name: this.#quoted() };
+    if (quote === '"' || quote === "'") return this.#key();
     if (this.#take('?(')) return { kind: 'filter', filter: this.#filter() };
     const slice = /^(-?[0-9]+)?:(-?[0-9]+)?(?::([0-9]+))?/.exec(this.#text.slice(this.#at));
     if (slice !== null) {
@@ -161,6 +162,15 @@ class Parser {
     if (index === null) this.#fail('expected an index, *, a quoted name or a filter');
     this.#at += index[0].length;
     return { kind: 'index', index: Number(index[0]) };
+  }
+
+  /** A quoted key. One with dots is that key where there is one, else a path: `['metadata.name']` is both ways of writing. */
+  #key(): Exclude<Step, { kind: 'root' }> {
+    const from = this.#at + 1;
+    const name = this.#quoted();
+    // A dot behind a backslash is part of the name.
+    const isPath = /(?<!\\)\./.test(this.#text.slice(from, this.#at - 1)) && !/^\.|\.$|\.\./.test(name);
+    return isPath ? { kind: 'key', name, path: name.split('.') } : { kind: 'field', name };
   }
 
   #filter(): Filter {
@@ -184,7 +194,7 @@ class Parser {
     const word = /^(?:true|false|null|-?[0-9]+(?:\.[0-9]+)?)(?![\w.])/.exec(this.#text.slice(this.#at));
     if (word !== null) {
       this.#at += word[0].length;
-      return { kind: 'literal', value: JSON.parse(word[0]) };
+      return { kind: 'literal', value: literal(word[0]) };
     }
     if (quote !== '@' && quote !== '$' && quote !== '.') this.#fail('expected a path or a value');
     return { kind: 'path', steps: this.#path() };
@@ -206,4 +216,10 @@ class Parser {
     }
     return this.#fail('a quote is not closed');
   }
+}
+
+/** A value as it is written; an integer that a number cannot hold is none. */
+function literal(text: string): unknown {
+  const value = JSON.parse(text) as unknown;
+  return typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value) ? BigInt(text) : value;
 }

@@ -41,6 +41,8 @@ function select(steps: readonly Step[], root: unknown, current: unknown): readon
   let values: readonly unknown[] = [current];
   for (const step of steps) {
     if (step.kind === 'root') values = [root];
+    // All of the first, then all of the second.
+    else if (step.kind === 'union') values = step.steps.flatMap((each) => values.flatMap((value) => take(each, value, root)));
     else values = values.flatMap((value) => take(step, value, root));
   }
   return values;
@@ -50,6 +52,12 @@ function take(step: Exclude<Step, { kind: 'root' }>, value: unknown, root: unkno
   switch (step.kind) {
     case 'field':
       return isRecord(value) && Object.hasOwn(value, step.name) ? [value[step.name]] : [];
+    case 'key':
+      if (isRecord(value) && Object.hasOwn(value, step.name)) return [value[step.name]];
+      return step.path.reduce<readonly unknown[]>(
+        (found, name) => found.flatMap((each) => (isRecord(each) && Object.hasOwn(each, name) ? [each[name]] : [])),
+        [value],
+      );
     case 'index': {
       if (!Array.isArray(value)) return [];
       const place = step.index < 0 ? value.length + step.index : step.index;
@@ -109,8 +117,13 @@ function isOrdered(value: unknown): value is string | number | bigint {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint';
 }
 
+function isNumeric(value: unknown): value is number | bigint {
+  return typeof value === 'number' || typeof value === 'bigint';
+}
+
 function same(left: unknown, right: unknown): boolean {
   if (left === right) return true;
+  if (isNumeric(left) && isNumeric(right)) return !(left < right) && !(left > right);
   if (left === undefined || right === undefined || typeof left !== typeof right) return false;
   return valueText(left) === valueText(right);
 }
