@@ -111,8 +111,8 @@ func crud(size int, shape string, measured measures) error {
 	return mixed(store, things, updates, pointers, order, measured)
 }
 
-// mixed walks over the keys again and again: a step creates what is missing; of what is there it reads five times, updates
-// once, and destroys every second one.
+// mixed walks over the keys again: a step creates one, reads five times, updates what it created, and every second one
+// destroys what the step before created.
 func mixed(store state.State, things, updates []*thing, pointers []resource.Metadata, order []int, measured measures) error {
 	ctx := context.Background()
 	operations := 0
@@ -125,9 +125,17 @@ func mixed(store state.State, things, updates []*thing, pointers []resource.Meta
 			operations++
 			present++
 			for read := range 5 {
-				key := order[(step*(7+2*read))%(step+1)]
-				if _, err := store.Get(ctx, pointers[key]); err != nil && !state.IsNotFoundError(err) {
+				// Those of odd steps are there to stay; before the first of them there is the one of this step.
+				key := index
+				if step > 0 {
+					key = order[(step*(7+2*read))%((step+1)>>1)*2+1]
+				}
+				found, err := store.Get(ctx, pointers[key])
+				if err != nil {
 					return err
+				}
+				if found.Metadata().ID() != pointers[key].ID() {
+					return fmt.Errorf("found another: %v", found.Metadata())
 				}
 				operations++
 			}

@@ -1,5 +1,4 @@
 // @ts-check
-import { isNotFoundError } from 'steadystate';
 import { check, heapBytes, Measures } from './measure.mjs';
 import { kind, makeThing, makeThings, openState, pointerOf, shuffled } from './things.mjs';
 
@@ -37,16 +36,18 @@ async function run(size, shape, measures) {
       for (let index = 0; index < size; index++) {
         const pointer = pointers[order[index % keys] ?? 0];
         const { metadata } = await state.get(/** @type {any} */ (pointer));
-        check(metadata.id === pointer?.id, `found ${metadata.id}`);
+        if (metadata.id !== pointer?.id) throw new Error(`found ${metadata.id}`);
       }
     });
   }
-  for (const { metadata } of (await state.list(kind)).items) {
-    const index = Number(metadata.id.slice('thing-'.length));
-    updates[index] = makeThing(shape, index, { revision: 1, metadata: { version: metadata.version } });
+  /** @type {import('steadystate').UpdateOptions[]} */
+  const versions = [];
+  for (let index = 0; index < size; index++) {
+    updates.push(makeThing(shape, index, 1));
+    versions.push({ currentVersion: (await state.get(/** @type {any} */ (pointers[index]))).metadata.version });
   }
   await measures.time('update', size, async () => {
-    for (const index of order) await state.update(/** @type {any} */ (updates[index]));
+    for (const index of order) await state.update(/** @type {any} */ (updates[index]), versions[index]);
   });
   const { items, revision } = await state.list(kind);
   check(items.length === size && revision === size * 2, `${items.length} resources after the updates, at revision ${revision}`);
@@ -58,7 +59,7 @@ async function run(size, shape, measures) {
 
 /**
  * Walks over the keys again: a step creates one, reads five times, updates what it created, and every second one destroys
- * the one before.
+ * what the step before created.
  * @param {import('steadystate').State} state
  * @param {any[]} things
  * @param {any[]} updates
@@ -76,12 +77,10 @@ async function mixed(state, things, updates, pointers, order, measures) {
       operations++;
       present++;
       for (let read = 0; read < 5; read++) {
-        const key = order[(step * (7 + 2 * read)) % (step + 1)];
-        try {
-          await state.get(pointers[key]);
-        } catch (error) {
-          if (!isNotFoundError(error)) throw error;
-        }
+        // Those of odd steps are there to stay; before the first of them there is the one of this step.
+        const key = step === 0 ? index : order[((step * (7 + 2 * read)) % ((step + 1) >> 1)) * 2 + 1];
+        const { metadata } = await state.get(pointers[key]);
+        if (metadata.id !== pointers[key].id) throw new Error(`found ${metadata.id}`);
         operations++;
       }
       await state.update(updates[index], { currentVersion: created.metadata.version });

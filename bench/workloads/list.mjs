@@ -1,6 +1,6 @@
 // @ts-check
 import { check, Measures } from './measure.mjs';
-import { idOf, kind, makeLabelled, openState, shuffled } from './things.mjs';
+import { idOf, kind, makeLabelled, openState, pointerOf, shuffled } from './things.mjs';
 
 /**
  * Lists everything, one percent by a label, and one percent by the beginning of the id; and everything again after a write,
@@ -23,7 +23,7 @@ export async function list({ size, times }) {
     ['by-label-after-a-write', { labelQueries: [{ terms: [{ key: 'shard', op: 'equal', values: ['7'] }] }] }, size / 100, true],
   ];
   for (const [name, options, expected, write] of sorts) {
-    let resource = await state.get({ ...kind, id: idOf(1) });
+    let resource = await state.get(pointerOf(1));
     await measures.time(name, times, async () => {
       for (let count = 0; count < times; count++) {
         if (write) resource = await state.update(resource);

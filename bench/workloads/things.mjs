@@ -1,8 +1,15 @@
 // @ts-check
-import { makeResource, nodeEnvironment, wrapCore } from 'steadystate';
+import { defineResource, nodeEnvironment, wrapCore } from 'steadystate';
 import { memoryState } from 'steadystate/memory';
 
-export const kind = { namespace: 'bench', type: 'Things.bench.steadystate.dev' };
+const definition = defineResource({
+  type: 'Things.bench.steadystate.dev',
+  defaultNamespace: 'bench',
+  // Any schema will do: things are made before the clock runs.
+  spec: { '~standard': { version: 1, vendor: 'bench', validate: (value) => ({ value: /** @type {Record<string, string>} */ (value) }) } },
+});
+
+export const kind = definition.kind();
 
 /** A store as programs make it. */
 export function openState() {
@@ -14,7 +21,7 @@ export function openState() {
 export const idOf = (index) => `thing-${index}`;
 
 /** @param {number} index */
-export const pointerOf = (index) => ({ ...kind, id: flat(idOf(index)) });
+export const pointerOf = (index) => definition.pointer(flat(idOf(index)));
 
 /**
  * 512 bytes in one of two shapes: 8 fields of some 50 characters (and a short one), or one long string.
@@ -49,16 +56,12 @@ function specOf(shape, index, revision) {
 /** As it would come from a file or the network: text that was put together is kept in pieces otherwise. @template Value @param {Value} value @returns {Value} */
 const flat = (value) => JSON.parse(JSON.stringify(value));
 
-/**
- * @param {string} shape
- * @param {number} index
- * @param {{ readonly revision?: number, readonly metadata?: object }} [how]
- */
-export const makeThing = (shape, index, { revision = 0, metadata } = {}) =>
-  makeResource({ metadata: { ...pointerOf(index), ...metadata }, spec: specOf(shape, index, revision) });
+/** @param {string} shape @param {number} index @param {number} [revision] */
+export const makeThing = (shape, index, revision = 0) => definition.create({ id: flat(idOf(index)), spec: specOf(shape, index, revision) });
 
 /** One that one label query in a hundred finds. @param {string} shape @param {number} index */
-export const makeLabelled = (shape, index) => makeThing(shape, index, { metadata: { labels: { shard: String(index % 100) } } });
+export const makeLabelled = (shape, index) =>
+  definition.create({ id: flat(idOf(index)), labels: { shard: String(index % 100) }, spec: specOf(shape, index, 0) });
 
 /** @param {string} shape @param {number} size */
 export const makeThings = (shape, size) => Array.from({ length: size }, (_, index) => makeThing(shape, index));

@@ -29,6 +29,24 @@ export function compileIdQuery(expression: string): Matcher {
   }
 }
 
+/** Ids that begin with a text, or are just that text. */
+export interface IdRange {
+  readonly prefix: string;
+  readonly exact: boolean;
+}
+
+/** Where all ids are that an expression can match; `undefined`: anywhere. */
+export function idRange(expression: string): IdRange | undefined {
+  // One side of an alternative need not begin as the other does.
+  if (!expression.startsWith('^') || expression.includes('|')) return undefined;
+  const [text = ''] = /^(?:[A-Za-z0-9 _/:@,;=#%&~"'<>!-]|\\[.\-/])*/.exec(expression.slice(1)) ?? [];
+  const rest = expression.slice(1 + text.length);
+  // What is repeated or left out is the last character.
+  const sure = /^[*+?{]/.test(rest) ? text.replace(/\\?.$/, '') : text;
+  const prefix = sure.replaceAll('\\', '');
+  return prefix === '' && rest !== '$' ? undefined : { prefix, exact: rest === '$' };
+}
+
 function literalMatcher(text: string, start: boolean, end: boolean): Matcher {
   if (start && end) return (id) => id === text;
   if (start) return (id) => id.startsWith(text);

@@ -24,8 +24,8 @@ export { describeDefinition, metaNamespace, namespaceDefinition, resourceDefinit
 export { finishDraft, OpenDraft, openDraft } from './open-draft.ts';
 export { emptyMetadata, isTombstone, kindText, pointerOf, pointerText, tombstone } from './pointers.ts';
 export type * from './queries.ts';
-export type { CompiledQuery } from './query.ts';
-export { compileQuery, matchesQuery, parseLabelNumber, parseLabelQuery } from './query.ts';
+export type { CompiledQuery, QueryPlan } from './query.ts';
+export { compileQuery, matchesQuery, parseLabelNumber, parseLabelQuery, planQuery } from './query.ts';
 export type * from './resource.ts';
 export { undefinedVersion } from './resource.ts';
 export type { StandardSchemaV1 } from './standard-schema.ts';

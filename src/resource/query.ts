@@ -1,5 +1,6 @@
 import type { InvalidIssue } from './errors.ts';
-import { compileIdQuery } from './id-query.ts';
+import type { IdRange } from './id-query.ts';
+import { compileIdQuery, idRange } from './id-query.ts';
 import type { LabelQuery, LabelTerm, ResourceQuery } from './queries.ts';
 import type { Metadata } from './resource.ts';
 import { compareIds } from './text.ts';
@@ -10,14 +11,48 @@ export type CompiledQuery = (metadata: Metadata) => boolean;
 
 type CompiledTerm = (labels: Readonly<Record<string, string>>) => boolean;
 
+/** A compiled query, and where a store with an order or an index may look instead of everywhere. */
+export interface QueryPlan {
+  readonly matches: CompiledQuery;
+  /** Every id that matches begins so, or is just that. */
+  readonly ids: IdRange | undefined;
+  /** Whatever matches has one of these labels with one of their values. */
+  readonly labels: readonly { readonly key: string; readonly values: readonly string[] }[] | undefined;
+}
+
 /** `undefined` when the query matches everything. Throws Invalid for a bad term or expression. */
 export function compileQuery(query: ResourceQuery): CompiledQuery | undefined {
-  const labelQueries = (query.labelQueries ?? []).map((labelQuery, index) => compileLabelQuery(labelQuery, `labelQueries[${index}]`));
+  return planQuery(query)?.matches;
+}
+
+/** The same, with what an index can use. */
+export function planQuery(query: ResourceQuery): QueryPlan | undefined {
+  if (query.labelQueries === undefined && query.idQuery === undefined) return undefined;
+  const given = query.labelQueries ?? [];
+  const labelQueries = given.map((labelQuery, index) => compileLabelQuery(labelQuery, `labelQueries[${index}]`));
   // A query without terms matches everything, and so then do all of them together.
   const anyLabels = labelQueries.length === 0 || labelQueries.some((terms) => terms.length === 0);
-  const id = query.idQuery === undefined || query.idQuery === '' ? undefined : compileIdQuery(query.idQuery);
-  if (anyLabels) return id === undefined ? undefined : (metadata) => id(metadata.id);
-  return (metadata) => (id === undefined || id(metadata.id)) && labelQueries.some((terms) => terms.every((term) => term(metadata.labels)));
+  const expression = query.idQuery === '' ? undefined : query.idQuery;
+  const id = expression === undefined ? undefined : compileIdQuery(expression);
+  const ids = expression === undefined ? undefined : idRange(expression);
+  if (anyLabels) return id && { matches: (metadata) => id(metadata.id), ids, labels: undefined };
+  return {
+    matches: (metadata) =>
+      (id === undefined || id(metadata.id)) && labelQueries.some((terms) => terms.every((term) => term(metadata.labels))),
+    ids,
+    labels: labelsOf(given),
+  };
+}
+
+/** One term of each query that names values, if every query has one. */
+function labelsOf(queries: readonly LabelQuery[]): QueryPlan['labels'] {
+  const labels: { readonly key: string; readonly values: readonly string[] }[] = [];
+  for (const { terms } of queries) {
+    const term = terms.find(({ op, invert }) => (op === 'equal' || op === 'in') && !invert);
+    if (term === undefined) return undefined;
+    labels.push({ key: term.key, values: term.values ?? [] });
+  }
+  return labels;
 }
 
 export function matchesQuery(resource: { readonly metadata: Metadata }, query: ResourceQuery): boolean {

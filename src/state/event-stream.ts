@@ -44,6 +44,8 @@ function once(callback: () => void): () => void {
   };
 }
 
+const noEvents: readonly StateEvent[] = Object.freeze([]);
+
 type Waiter<Item> = (result: IteratorResult<Item, undefined>) => void;
 
 // The iterator is written by hand: the return() of an async generator hangs behind a pending next().
@@ -54,7 +56,7 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
   readonly #opened: Disposable;
   #abort: Disposable | undefined;
   readonly #waiters: Waiter<Item>[] = [];
-  #batch: readonly StateEvent[] = [];
+  #batch: readonly StateEvent[] = noEvents;
   #index = 0;
   #used = false;
   #closed = false;
@@ -63,6 +65,10 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
   #lastBreath: number;
   #breathing = false;
   #waiting = false;
+  readonly #wake = (): void => {
+    this.#waiting = false;
+    this.#serve();
+  };
   #onClose: (() => void) | undefined;
 
   constructor(source: EventSource, options: EventStreamOptions, aggregated: boolean) {
@@ -104,9 +110,13 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
   }
 
   next(): Promise<IteratorResult<Item, undefined>> {
+    if (this.#waiters.length === 0) {
+      const item = this.#ready();
+      if (item !== undefined) return Promise.resolve({ done: false, value: item });
+    }
     return new Promise((resolve) => {
       this.#waiters.push(resolve);
-      this.#serve();
+      this.#wait();
     });
   }
 
@@ -155,38 +165,49 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
 
   #serve(): void {
     while (this.#waiters.length > 0) {
-      if (this.#breathing) return;
-      if (this.#closed) return this.#finish();
-      if (this.#index >= this.#batch.length) {
-        if (this.#afterErrored) return this.#close();
-        this.#batch = this.#source.take(batchSize);
-        this.#index = 0;
-        if (this.#batch.length === 0) {
-          if (this.#source.ended) return this.#close();
-          if (this.#waiting) return;
-          this.#waiting = true;
-          this.#source.whenReady(() => {
-            this.#waiting = false;
-            this.#serve();
-          });
-          return;
-        }
-        this.#afterErrored = this.#batch.at(-1)?.type === 'errored';
-      }
-      const count = this.#aggregated ? this.#batch.length : 1;
-      // Of what was handed out before: a batch larger than one breath's share must not wait for ever.
-      if (this.#needsBreath(0)) return this.#breathe(() => this.#serve());
-      this.#sinceBreath += count;
-      const value = (this.#aggregated ? this.#batch : this.#batch[this.#index]) as Item;
-      this.#index += count;
-      const waiter = this.#waiters.shift() as Waiter<Item>;
-      // What was handed out must not be kept alive by the watch.
-      if (this.#index >= this.#batch.length) {
-        this.#batch = [];
-        this.#index = 0;
-      }
-      waiter({ done: false, value });
+      const value = this.#ready();
+      if (value === undefined) return this.#wait();
+      (this.#waiters.shift() as Waiter<Item>)({ done: false, value });
     }
+  }
+
+  /** Takes the next item, if it can be given at once. */
+  #ready(): Item | undefined {
+    if (this.#breathing || this.#closed) return undefined;
+    if (this.#index >= this.#batch.length) {
+      if (this.#afterErrored) return undefined;
+      const batch = this.#source.take(batchSize);
+      if (batch.length === 0) return undefined;
+      this.#batch = batch;
+      this.#index = 0;
+      this.#afterErrored = batch[batch.length - 1]?.type === 'errored';
+    }
+    // Of what was handed out before: a batch larger than one breath's share must not wait for ever.
+    if (this.#needsBreath(0)) {
+      this.#breathe(() => this.#serve());
+      return undefined;
+    }
+    const batch = this.#batch;
+    const count = this.#aggregated ? batch.length : 1;
+    const item = (this.#aggregated ? batch : batch[this.#index]) as Item;
+    this.#sinceBreath += count;
+    this.#index += count;
+    // What was handed out must not be kept alive by the watch.
+    if (this.#index >= batch.length) {
+      this.#batch = noEvents;
+      this.#index = 0;
+    }
+    return item;
+  }
+
+  /** Nothing can be given now: goes on when something can, or ends. */
+  #wait(): void {
+    if (this.#breathing) return;
+    if (this.#closed) return this.#finish();
+    if (this.#afterErrored || this.#source.ended) return this.#close();
+    if (this.#waiting) return;
+    this.#waiting = true;
+    this.#source.whenReady(this.#wake);
   }
 
   #needsBreath(count: number): boolean {
@@ -212,7 +233,7 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
   #close(): void {
     if (!this.#closed) {
       this.#closed = true;
-      this.#batch = [];
+      this.#batch = noEvents;
       this.#index = 0;
       this.#abort?.[Symbol.dispose]();
       this.#source.close();

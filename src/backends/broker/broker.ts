@@ -5,10 +5,10 @@ import {
   assembleResource,
   checkKind,
   checkPointer,
-  compileQuery,
   errorCode,
   invalid,
   makeResource,
+  planQuery,
 } from '../../resource/index.ts';
 import type {
   AggregatedWatch,
@@ -27,26 +27,16 @@ import type {
   WatchKindOptions,
   WatchOptions,
 } from '../../state/index.ts';
-import {
-  alreadyExists,
-  closed,
-  createAggregatedWatch,
-  createWatch,
-  incarnationConflict,
-  notFound,
-  ownerConflict,
-  pendingFinalizers,
-  phaseConflict,
-  versionConflict,
-} from '../../state/index.ts';
-import type { Collection, EncodedResource, Entry, StagedWrite } from './collection.ts';
+import { alreadyExists, closed, createAggregatedWatch, createWatch, notFound, ownerConflict } from '../../state/index.ts';
+import type { Collection, EncodedResource, Entry } from './collection.ts';
 import { Commit } from './commit.ts';
-import { CommitQueue, refusal } from './commit-queue.ts';
+import { CommitQueue } from './commit-queue.ts';
 import type { Committer } from './committer.ts';
 import { finalizerNotesOf, noteFinalizers } from './finalizer-notes.ts';
 import { Kinds } from './kinds.ts';
 import { RevisionWaiters } from './revision-waiters.ts';
 import { Watchers } from './watchers.ts';
+import { currentOf, destroyConflict, lose, updateConflict } from './write-checks.ts';
 
 export interface BrokerOptions {
   readonly environment: Environment;
@@ -87,6 +77,7 @@ export class Broker implements CoreState, AsyncDisposable {
   #failure: SteadystateError | undefined;
   /** Refuses writes and watches: a write failed, and what is in memory is still what was durable before it. */
   #stopped: SteadystateError | undefined;
+  #writesSinceBreath = 0;
 
   constructor(options: BrokerOptions) {
     const { environment, storeId, committer } = options;
@@ -144,70 +135,46 @@ export class Broker implements CoreState, AsyncDisposable {
   async list<Spec>(kind: TypedKind<Spec>, options: ListOptions = {}): Promise<ResourceList<Spec>> {
     if (options.signal?.aborted || this.#failure) this.#refuse(options.signal);
     checkKind(kind);
-    const query = compileQuery(options);
-    const all = (this.#kinds.find(kind)?.list() ?? noItems) as readonly Resource<Spec>[];
-    const items = query === undefined ? all : Object.freeze(all.filter((resource) => query(resource.metadata)));
+    const plan = planQuery(options);
+    const collection = this.#kinds.find(kind);
+    const items = ((plan === undefined ? collection?.list() : collection?.select(plan)) ?? noItems) as readonly Resource<Spec>[];
     return Object.freeze({ items, revision: this.#revision });
   }
 
-  async create<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: CreateOptions = {}): Promise<Resource<Spec>> {
-    this.#refuseUnlessLive(options.signal);
-    if (this.#queue?.crowded) await this.#turn(this.#queue, options.signal);
-    const resource = makeResource(input);
-    const { metadata } = resource;
-    const owner = options.owner ?? '';
-    if (metadata.owner !== '' && metadata.owner !== owner) throw ownerConflict(metadata, owner, metadata.owner);
-    const collection = this.#kinds.claim(metadata);
-    const entry = collection.claim(metadata.id);
-    const { staged } = entry;
-    if (staged !== undefined ? staged.value !== undefined : entry.present) return this.#lose(staged, alreadyExists(metadata));
-    return this.#write(collection, entry, undefined, resource, owner, options.signal, options.actor) as Promise<Resource<Spec>>;
-  }
-
-  async update<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: UpdateOptions = {}): Promise<Resource<Spec>> {
-    this.#refuseUnlessLive(options.signal);
-    if (this.#queue?.crowded) await this.#turn(this.#queue, options.signal);
-    const resource = makeResource(input);
-    const { metadata } = resource;
-    const { collection, entry, current } = this.#current(metadata);
-    if (entry === undefined || collection === undefined || current === undefined) return this.#lose(entry?.staged, notFound(metadata));
-    const stored = current.metadata;
-    const owner = options.owner ?? '';
-    const expectedPhase = options.expectedPhase ?? 'running';
-    let conflict: SteadystateError | undefined;
-    if (owner !== stored.owner) conflict = ownerConflict(metadata, owner, stored.owner);
-    else if (metadata.owner !== '' && metadata.owner !== stored.owner) conflict = ownerConflict(metadata, metadata.owner, stored.owner);
-    else if ((options.currentVersion ?? metadata.version) !== stored.version)
-      conflict = versionConflict(metadata, options.currentVersion ?? metadata.version, stored.version);
-    else if (expectedPhase !== 'any' && stored.phase !== expectedPhase) conflict = phaseConflict(metadata, expectedPhase, stored.phase);
-    else if (stored.phase === 'tearingDown' && metadata.phase === 'running') conflict = phaseConflict(metadata, 'running', stored.phase);
-    if (conflict !== undefined) return this.#lose(entry.staged, conflict);
-    return this.#write(collection, entry, current, resource, stored.owner, options.signal, options.actor) as Promise<Resource<Spec>>;
-  }
-
-  async destroy(pointer: Pointer, options: DestroyOptions = {}): Promise<void> {
+  create<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options?: CreateOptions): Promise<Resource<Spec>> {
     try {
-      await this.#destroy(pointer, options);
+      this.#refuseUnlessLive(options?.signal);
+      const queue = this.#queue;
+      if (queue?.crowded) return this.#turn(queue, options?.signal).then(() => this.#create(input, options));
+      return this.#create(input, options);
     } catch (error) {
-      if (errorCode(error) !== 'NoSpace') throw error;
-      // It may have failed for the sake of what it shared a batch with.
-      await this.#destroy(pointer, options);
+      return Promise.reject(error);
     }
   }
 
-  async #destroy(pointer: Pointer, options: DestroyOptions): Promise<void> {
-    this.#refuseUnlessLive(options.signal);
-    checkPointer(pointer);
-    const { collection, entry, current } = this.#current(pointer);
-    if (entry === undefined || collection === undefined || current === undefined) return this.#lose(entry?.staged, notFound(pointer));
-    const stored = current.metadata;
-    const owner = options.owner ?? '';
-    let conflict: SteadystateError | undefined;
-    if (owner !== stored.owner) conflict = ownerConflict(pointer, owner, stored.owner);
-    else if (options.uid !== undefined && options.uid !== stored.uid) conflict = incarnationConflict(pointer, options.uid, stored.uid);
-    else if (stored.finalizers.length > 0) conflict = pendingFinalizers(pointer, stored.finalizers);
-    if (conflict !== undefined) return this.#lose(entry.staged, conflict);
-    await this.#write(collection, entry, current, undefined, stored.owner, options.signal);
+  update<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options?: UpdateOptions): Promise<Resource<Spec>> {
+    try {
+      this.#refuseUnlessLive(options?.signal);
+      const queue = this.#queue;
+      if (queue?.crowded) return this.#turn(queue, options?.signal).then(() => this.#update(input, options));
+      return this.#update(input, options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  destroy(pointer: Pointer, options?: DestroyOptions): Promise<void> {
+    try {
+      const done = this.#destroy(pointer, options);
+      if (this.#queue === undefined) return done;
+      return done.catch((error: unknown) => {
+        if (errorCode(error) !== 'NoSpace') throw error;
+        // It may have failed for the sake of what it shared a batch with.
+        return this.#destroy(pointer, options);
+      });
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async finalizerNotes(pointer: Pointer, options?: CallOptions): Promise<readonly FinalizerNote[]> {
@@ -300,19 +267,44 @@ export class Broker implements CoreState, AsyncDisposable {
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
-  /** What the next write of a resource stands on: the staged value, else the durable one. */
-  #current(pointer: Pointer): { readonly collection?: Collection; readonly entry?: Entry; readonly current?: Resource } {
-    const collection = this.#kinds.find(pointer);
-    const entry = collection?.entries.get(pointer.id);
-    if (collection === undefined || entry === undefined) return {};
-    const current = entry.staged === undefined ? entry.value : entry.staged.value;
-    return { collection, entry, ...(current !== undefined && { current }) };
+  #create<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: CreateOptions | undefined): Promise<Resource<Spec>> {
+    const resource = makeResource(input);
+    const { metadata } = resource;
+    const owner = options?.owner ?? '';
+    if (metadata.owner !== '' && metadata.owner !== owner) throw ownerConflict(metadata, owner, metadata.owner);
+    const collection = this.#kinds.claim(metadata);
+    const entry = collection.claim(metadata.id);
+    const { staged } = entry;
+    if (staged !== undefined ? staged.value !== undefined : entry.present) return lose(staged, alreadyExists(metadata));
+    return this.#write(collection, entry, undefined, resource, owner, options?.signal, options?.actor) as Promise<Resource<Spec>>;
   }
 
-  /** A write that loses against a staged one learns of it only when that one's fate is known. */
-  async #lose(staged: StagedWrite | undefined, error: SteadystateError): Promise<never> {
-    const failure = await staged?.settled;
-    throw failure === undefined ? error : refusal(failure, error.pointer);
+  #update<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: UpdateOptions | undefined): Promise<Resource<Spec>> {
+    const resource = makeResource(input);
+    const { metadata } = resource;
+    const collection = this.#kinds.find(metadata);
+    const entry = collection?.entries.get(metadata.id);
+    const current = entry && currentOf(entry);
+    if (collection === undefined || entry === undefined || current === undefined) return lose(entry?.staged, notFound(metadata));
+    const stored = current.metadata;
+    const conflict = updateConflict(metadata, stored, options);
+    if (conflict !== undefined) return lose(entry.staged, conflict);
+    return this.#write(collection, entry, current, resource, stored.owner, options?.signal, options?.actor) as Promise<Resource<Spec>>;
+  }
+
+  #destroy(pointer: Pointer, options: DestroyOptions | undefined): Promise<void> {
+    this.#refuseUnlessLive(options?.signal);
+    const collection = this.#kinds.find(pointer);
+    const entry = collection?.entries.get(pointer.id);
+    const current = entry && currentOf(entry);
+    if (collection === undefined || entry === undefined || current === undefined) {
+      checkPointer(pointer);
+      return lose(entry?.staged, notFound(pointer));
+    }
+    const stored = current.metadata;
+    const conflict = destroyConflict(pointer, stored, options);
+    if (conflict !== undefined) return lose(entry.staged, conflict);
+    return this.#write(collection, entry, current, undefined, stored.owner, options?.signal) as Promise<undefined>;
   }
 
   /** On a full disk: waits until nothing else is on its way. */
@@ -329,7 +321,7 @@ export class Broker implements CoreState, AsyncDisposable {
     owner: string,
     signal: AbortSignal | undefined,
     actor = '',
-  ): Promise<Resource | undefined> | Resource | undefined {
+  ): Promise<Resource | undefined> {
     const revision = this.#stagedRevision + 1;
     this.#stagedRevision = revision;
     const value = next === undefined ? undefined : this.#stamp(next, old?.metadata, revision, owner);
@@ -337,7 +329,9 @@ export class Broker implements CoreState, AsyncDisposable {
     if (this.#queue !== undefined) return this.#queue.stage(collection, entry, revision, old, value, signal);
     this.#apply(collection, new Commit(revision, entry.id, old, value), entry);
     this.#deliver();
-    return value;
+    if (++this.#writesSinceBreath < writesPerBreath) return Promise.resolve(value);
+    this.#writesSinceBreath = 0;
+    return this.#environment.breathe().then(() => value);
   }
 
   #stamp(resource: Resource, old: Metadata | undefined, revision: number, owner: string): Resource {
@@ -372,8 +366,6 @@ export class Broker implements CoreState, AsyncDisposable {
     const before = collection.size;
     collection.apply(commit, entry);
     if ((before === 0) !== (collection.size === 0)) this.#watchers.namespaceChanged(collection.kind);
-    // Before the drop: who starts to lag there reads this commit from the log, and must not note it once more.
-    for (const watcher of collection.lagging) watcher.note(collection, commit);
     const { log } = collection;
     if (log.size >= this.#historySize * 2) {
       const place = log.end - this.#historySize;
@@ -387,3 +379,6 @@ export class Broker implements CoreState, AsyncDisposable {
 }
 
 const noItems: readonly Resource[] = Object.freeze([]);
+
+/** In memory a write is done at once: who writes without a pause would keep timers, input and readers waiting. */
+const writesPerBreath = 256;

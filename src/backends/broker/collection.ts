@@ -1,7 +1,11 @@
-import type { Kind, Resource, SteadystateError } from '../../resource/index.ts';
+import type { Kind, QueryPlan, Resource, SteadystateError } from '../../resource/index.ts';
+import { compareIds } from '../../resource/index.ts';
+import type { StateEvent } from '../../state/index.ts';
+import type { Bookmarks } from './bookmark.ts';
 import type { Commit } from './commit.ts';
 import { CommitLog } from './commit-log.ts';
 import type { KindWatcher } from './kind-watcher.ts';
+import { LabelIndex } from './label-index.ts';
 import { OrderedEntries } from './ordered-entries.ts';
 import type { PointerWatcher } from './pointer-watcher.ts';
 
@@ -64,11 +68,12 @@ export class Collection {
   waiting = new Set<KindWatcher>();
   /** Watches that are being established: the collection that they hold must stay the one that writes go to. */
   establishing = 0;
-  /** Kind watchers that note every commit by id until their reader has caught up. */
-  readonly lagging = new Set<KindWatcher>();
   /** How many resources readers see. */
   size = 0;
   #listed: readonly Resource[] | undefined;
+  readonly #labels = new LabelIndex<Entry>();
+  /** The last stretch of the log that was made into events. */
+  #stretch: { readonly from: number; readonly to: number; readonly events: readonly StateEvent[] } | undefined;
 
   constructor(kind: Kind, floor: number) {
     this.kind = kind;
@@ -86,6 +91,43 @@ export class Collection {
       this.#listed = Object.freeze(items);
     }
     return this.#listed;
+  }
+
+  /** Those that match a query, in order. */
+  select({ matches, ids, labels }: QueryPlan): readonly Resource[] {
+    const items: Resource[] = [];
+    const take = (entry: Entry): void => {
+      const value = entry.value;
+      if (value !== undefined && matches(value.metadata)) items.push(value);
+    };
+    if (ids?.exact) {
+      const entry = this.entries.get(ids.prefix);
+      if (entry !== undefined) take(entry);
+    } else if (ids !== undefined) this.ordered.forEachFrom(ids.prefix, take);
+    else {
+      const labelled = labels && this.#labelled(labels);
+      if (labelled === undefined) return Object.freeze(this.list().filter(({ metadata }) => matches(metadata)));
+      for (const entry of labelled) take(entry);
+      items.sort((left, right) => compareIds(left.metadata.id, right.metadata.id));
+    }
+    return Object.freeze(items);
+  }
+
+  /** The entries that the index of labels has; `undefined` when they are so many that to walk over all in order is less. */
+  #labelled(labels: NonNullable<QueryPlan['labels']>): ReadonlySet<Entry> | undefined {
+    const sets = labels.flatMap(({ key, values }) => this.#labels.find(key, values, this.entries.values()));
+    if (sets.reduce((sum, { size }) => sum + size, 0) * 8 > this.entries.size) return undefined;
+    const [first, ...others] = sets;
+    if (others.length === 0) return first ?? new Set();
+    return new Set(sets.flatMap((set) => [...set]));
+  }
+
+  /** The events of a stretch of the log; readers that go along together share one array. */
+  events(from: number, to: number, bookmarks: Bookmarks): readonly StateEvent[] {
+    if (this.#stretch?.from === from && this.#stretch.to === to) return this.#stretch.events;
+    const events = Object.freeze(this.log.slice(from, to).map((commit) => commit.event(bookmarks)));
+    this.#stretch = { from, to, events };
+    return events;
   }
 
   /** The entry of an id, made when it is missing. */
@@ -113,6 +155,7 @@ export class Collection {
     this.#listed = undefined;
     const wasPresent = entry.present;
     entry.value = commit.value;
+    this.#labels.moved(entry, commit.old, commit.value);
     if (commit.value !== undefined) {
       if (!wasPresent) {
         this.ordered.add(entry);

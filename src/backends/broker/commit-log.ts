@@ -37,6 +37,11 @@ export class CommitLog {
     return this.#commits[place - this.#first];
   }
 
+  /** The commits from one place to another, the second excluded. */
+  slice(from: number, to: number): readonly Commit[] {
+    return this.#commits.slice(from - this.#first, to - this.#first);
+  }
+
   /** The revision to resume from so that the commit at `place` is the next; `undefined` at the end. */
   before(place: number): number | undefined {
     const next = this.at(place);

@@ -48,7 +48,10 @@ export class KindWatcher implements EventSource {
     | { readonly lists: readonly (readonly Resource[])[]; list: number; index: number; readonly revision: number; readonly resync: boolean }
     | undefined;
   #afterSnapshot: StateEvent[] = [];
+  /** What was dropped from the log before it was read. */
   #pending: Pending | undefined;
+  /** The newest revision in there. */
+  #absorbed = 0;
   /** The last bookmark that was given, or the place where the watch began; negative: none before `bootstrapped`. */
   #safe: number;
   #callbacks: (() => void)[] = [];
@@ -81,7 +84,11 @@ export class KindWatcher implements EventSource {
   }
 
   take(max: number): readonly StateEvent[] {
-    if (this.ended) return [];
+    if (this.ended) return noEvents;
+    if (this.#snapshot === undefined && this.#afterSnapshot.length === 0 && this.#error === undefined && this.#pending === undefined) {
+      const shared = this.#takeShared(max);
+      if (shared !== undefined) return shared;
+    }
     const events: StateEvent[] = [];
     this.#takeSnapshot(events, max);
     while (this.#snapshot === undefined && this.#afterSnapshot.length > 0 && events.length < max) {
@@ -96,7 +103,7 @@ export class KindWatcher implements EventSource {
     }
     if (this.#snapshot === undefined && events.length < max) {
       if (this.#pending !== undefined) this.#takePending(events, max);
-      else this.#takeLog(events, max);
+      if (this.#pending === undefined && this.#snapshot === undefined) this.#takeLog(events, max);
     }
     if (events.length > 0) this.active = true;
     return events;
@@ -116,7 +123,6 @@ export class KindWatcher implements EventSource {
     for (const part of this.#parts) {
       part.collection.kindWatchers.delete(this);
       part.collection.waiting.delete(this);
-      part.collection.lagging.delete(this);
     }
     this.#host.forget(
       this,
@@ -147,14 +153,7 @@ export class KindWatcher implements EventSource {
 
   wakeReader(): void {
     for (const part of this.#parts) part.collection.waiting.delete(this);
-    for (const callback of this.#callbacks.splice(0)) this.#host.wake(callback);
-  }
-
-  /** A commit was appended: a lagging watcher notes it at once. */
-  note(part: Collection, commit: Commit): void {
-    if (this.#pending === undefined) return;
-    this.#pending.add(pendingKey(part, commit), commit);
-    this.#skipOne(part);
+    for (let callback = this.#callbacks.shift(); callback !== undefined; callback = this.#callbacks.shift()) this.#host.wake(callback);
   }
 
   /** Commits before `place` are about to be dropped: what is not read yet is kept by id from now on. */
@@ -171,14 +170,19 @@ export class KindWatcher implements EventSource {
         ),
       );
     }
-    const first = this.#nextCommit();
-    const pending = new Pending(this.#host.budget, this.#query, (first?.commit.revision ?? this.#host.revision) - 1);
-    for (let next = this.#nextCommit(); next !== undefined; next = this.#nextCommit()) {
-      pending.add(pendingKey(next.part.collection, next.commit), next.commit);
-      next.part.cursor++;
+    this.#absorb(collection.log.at(place)?.revision ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** Keeps by id what is not read yet and stands below a revision, in the order of all kinds. */
+  #absorb(below: number): void {
+    let next = this.#nextCommit();
+    this.#pending ??= new Pending(this.#host.budget, this.#query, (next?.commit.revision ?? this.#host.revision) - 1);
+    for (; next !== undefined && next.commit.revision < below; next = this.#nextCommit()) {
+      const { part, commit } = next;
+      this.#pending.add(this.#parts.length === 1 ? commit.id : pendingKey(part.collection, commit), commit);
+      this.#absorbed = commit.revision;
+      part.cursor++;
     }
-    this.#pending = pending;
-    for (const each of this.#parts) each.collection.lagging.add(this);
   }
 
   /** A fresh bookmark for a watcher that had nothing to read for a while. */
@@ -195,7 +199,7 @@ export class KindWatcher implements EventSource {
 
   #hasSome(): boolean {
     if (this.#snapshot !== undefined || this.#afterSnapshot.length > 0 || this.#error !== undefined) return true;
-    if (this.#pending !== undefined) return this.#pending.size > 0 || this.#pending.snapshotNeeded;
+    if (this.#pending !== undefined && (this.#pending.size > 0 || this.#pending.snapshotNeeded)) return true;
     return this.#parts.some((part) => part.cursor < part.collection.log.end);
   }
 
@@ -206,10 +210,6 @@ export class KindWatcher implements EventSource {
 
   #skip(): void {
     for (const part of this.#parts) part.cursor = part.collection.log.end;
-  }
-
-  #skipOne(collection: Collection): void {
-    for (const part of this.#parts) if (part.collection === collection) part.cursor = collection.log.end;
   }
 
   #takeSnapshot(events: StateEvent[], max: number): void {
@@ -235,20 +235,32 @@ export class KindWatcher implements EventSource {
 
   #takePending(events: StateEvent[], max: number): void {
     const pending = this.#pending as Pending;
+    // One step from what was read last to what is now; a snapshot, too, needs to know what went until this moment.
+    this.#absorb(Number.POSITIVE_INFINITY);
     events.push(...pending.take(max - events.length, this.#safe, this.#host.bookmarks));
     if (pending.size > 0) return;
     this.#pending = undefined;
-    for (const part of this.#parts) part.collection.lagging.delete(this);
-    this.#skip();
     if (pending.snapshotNeeded) {
       const { revision } = this.#host;
       this.#snapshot = { lists: this.#parts.map((part) => part.collection.list()), list: 0, index: 0, revision, resync: true };
       this.#afterSnapshot.push(
         Object.freeze({ type: 'noop', revision, bookmark: this.#host.bookmarks.at(revision), resync: true }) as StateEvent,
       );
-    } else {
-      this.#safe = this.#host.revision;
-    }
+    } else this.#safe = Math.max(this.#safe, this.#absorbed);
+  }
+
+  /** The next stretch of the log as it is, where nobody has to look at each commit. */
+  #takeShared(max: number): readonly StateEvent[] | undefined {
+    const part = this.#parts[0];
+    if (this.#query !== undefined || this.#parts.length > 1 || part === undefined) return undefined;
+    const { log } = part.collection;
+    const end = Math.min(log.end, part.cursor + max);
+    if (part.cursor === end) return noEvents;
+    const events = part.collection.events(part.cursor, end, this.#host.bookmarks);
+    part.cursor = end;
+    this.#safe = events[events.length - 1]?.revision ?? this.#safe;
+    this.active = true;
+    return events;
   }
 
   #takeLog(events: StateEvent[], max: number): void {
@@ -284,6 +296,8 @@ export class KindWatcher implements EventSource {
     return before ? transitionEvent('destroyed', commit.value as Resource, commit.revision, bookmarks) : undefined;
   }
 }
+
+const noEvents: readonly StateEvent[] = Object.freeze([]);
 
 function pendingKey(collection: Collection, commit: Commit): string {
   return `${collection.kind.type}\u0000${collection.kind.namespace}\u0000${commit.id}`;

@@ -6,6 +6,8 @@ import { Collection } from './collection.ts';
 export class Kinds {
   readonly #byNamespace = new Map<string, Map<string, Collection>>();
   readonly #baseRevision: number;
+  /** Programs ask for the same kind again and again. */
+  #last: Collection | undefined;
 
   /** `baseRevision`: where the store began; a kind without commits since then has lost none of them. */
   constructor(baseRevision: number) {
@@ -13,20 +15,23 @@ export class Kinds {
   }
 
   find(kind: Kind): Collection | undefined {
-    return this.#byNamespace.get(kind.namespace)?.get(kind.type);
+    const last = this.#last;
+    if (last !== undefined && last.kind.type === kind.type && last.kind.namespace === kind.namespace) return last;
+    const found = this.#byNamespace.get(kind.namespace)?.get(kind.type);
+    if (found !== undefined) this.#last = found;
+    return found;
   }
 
   claim(kind: Kind): Collection {
+    const found = this.find(kind);
+    if (found !== undefined) return found;
     let types = this.#byNamespace.get(kind.namespace);
     if (types === undefined) {
       types = new Map();
       this.#byNamespace.set(kind.namespace, types);
     }
-    let collection = types.get(kind.type);
-    if (collection === undefined) {
-      collection = new Collection({ namespace: kind.namespace, type: kind.type }, this.#baseRevision);
-      types.set(kind.type, collection);
-    }
+    const collection = new Collection({ namespace: kind.namespace, type: kind.type }, this.#baseRevision);
+    types.set(kind.type, collection);
     return collection;
   }
 
@@ -42,6 +47,7 @@ export class Kinds {
     const { namespace, type } = collection.kind;
     const types = this.#byNamespace.get(namespace);
     if (types?.get(type) !== collection) return;
+    if (this.#last === collection) this.#last = undefined;
     types.delete(type);
     if (types.size === 0) this.#byNamespace.delete(namespace);
   }

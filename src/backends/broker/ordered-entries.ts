@@ -36,6 +36,19 @@ export class OrderedEntries<Entry extends Named> {
     }
   }
 
+  /** Calls back in order for each living entry whose id begins with `prefix`. */
+  forEachFrom(prefix: string, callback: (entry: Entry) => void): void {
+    this.#settle();
+    for (let place = this.#chunkOf(prefix); place < this.#chunks.length; place++) {
+      const chunk = this.#chunks[place] as Entry[];
+      for (let index = placeIn(chunk, prefix); index < chunk.length; index++) {
+        const entry = chunk[index] as Entry;
+        if (!entry.id.startsWith(prefix)) return;
+        if (!entry.dead) callback(entry);
+      }
+    }
+  }
+
   #settle(): void {
     const waiting = this.#waiting.filter((entry) => !entry.dead);
     this.#dead -= this.#waiting.length - waiting.length;
@@ -64,28 +77,38 @@ export class OrderedEntries<Entry extends Named> {
   }
 
   #insert(entry: Entry): void {
-    let low = 0;
-    let high = this.#chunks.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const chunk = this.#chunks[middle] as Entry[];
-      if (compareIds((chunk[chunk.length - 1] as Entry).id, entry.id) < 0) low = middle + 1;
-      else high = middle;
-    }
-    const place = Math.min(low, this.#chunks.length - 1);
+    const place = Math.min(this.#chunkOf(entry.id), this.#chunks.length - 1);
     const chunk = this.#chunks[place];
     if (chunk === undefined) {
       this.#chunks.push([entry]);
       return;
     }
-    let from = 0;
-    let to = chunk.length;
-    while (from < to) {
-      const middle = (from + to) >> 1;
-      if (compareIds((chunk[middle] as Entry).id, entry.id) < 0) from = middle + 1;
-      else to = middle;
-    }
-    chunk.splice(from, 0, entry);
+    chunk.splice(placeIn(chunk, entry.id), 0, entry);
     if (chunk.length > chunkSize * 2) this.#chunks.splice(place, 1, chunk.slice(0, chunkSize), chunk.slice(chunkSize));
   }
+
+  /** The first chunk that does not end below an id. */
+  #chunkOf(id: string): number {
+    let low = 0;
+    let high = this.#chunks.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const chunk = this.#chunks[middle] as Entry[];
+      if (compareIds((chunk[chunk.length - 1] as Entry).id, id) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** The first place in a chunk that is not below an id. */
+function placeIn(chunk: readonly Named[], id: string): number {
+  let from = 0;
+  let to = chunk.length;
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (compareIds((chunk[middle] as Named).id, id) < 0) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }

@@ -13,6 +13,9 @@ import type { Kinds } from './kinds.ts';
 import { NamespaceWatcher } from './namespace-watcher.ts';
 import { PointerWatcher } from './pointer-watcher.ts';
 
+/** Readers that are woken before timers and input have their turn. */
+const wakesPerBreath = 1024;
+
 export interface WatchersOptions {
   readonly environment: Environment;
   readonly storeId: string;
@@ -43,6 +46,9 @@ export class Watchers {
   #wakeups: (() => void)[] = [];
   #kindWatchers = 0;
   #delivering = false;
+  /** Readers woken since the last breath. */
+  #woken = 0;
+  #breathing = false;
   #idleTimer: Disposable | undefined;
 
   constructor(options: WatchersOptions) {
@@ -182,14 +188,19 @@ export class Watchers {
     return [...this.#watchers, ...[...this.#namespaceWatchers.values()].flatMap((watchers) => [...watchers])];
   }
 
-  /** One loop that is never entered twice: a reader that writes only adds to it. */
+  /**
+   * One loop that is never entered twice: a reader that writes only adds to it. Many readers of a writer without a pause
+   * have their turn after a breath, and then take what came meanwhile as one batch.
+   */
   deliver(): void {
-    if (this.#delivering) return;
+    if (this.#delivering || this.#breathing) return;
     this.#delivering = true;
     try {
       while (this.#wakeups.length > 0) {
+        if (this.#woken >= wakesPerBreath) return this.#breathe();
         const callbacks = this.#wakeups;
         this.#wakeups = [];
+        this.#woken += callbacks.length;
         for (const callback of callbacks) this.#call(callback);
       }
     } finally {
@@ -204,6 +215,15 @@ export class Watchers {
     } catch (error) {
       this.#environment.log.log('error', 'what was called back by a watch failed', { error });
     }
+  }
+
+  #breathe(): void {
+    this.#breathing = true;
+    void this.#environment.breathe().then(() => {
+      this.#breathing = false;
+      this.#woken = 0;
+      this.deliver();
+    });
   }
 
   /**
