@@ -3,6 +3,7 @@
 // did, and prints one line of JSON, each part with what it took. The same names and options as over there.
 import { parseArgs } from 'node:util';
 import { crud, perResource } from './crud.mjs';
+import { durableCreate, durableFill, durableOpen, readsBesideWrites } from './durable.mjs';
 import { list } from './list.mjs';
 import { bootstrap, fanOut, growth } from './watch.mjs';
 
@@ -14,6 +15,10 @@ const workloads = {
   'watch-fanout': fanOut,
   'watch-bootstrap': bootstrap,
   growth,
+  'durable-create': durableCreate,
+  'durable-fill': durableFill,
+  'durable-open': durableOpen,
+  'reads-beside-writes': readsBesideWrites,
 };
 
 const { values, positionals } = parseArgs({
@@ -27,13 +32,19 @@ const { values, positionals } = parseArgs({
     operations: { type: 'string', default: '20000' },
     aggregated: { type: 'string', default: 'false' },
     stalled: { type: 'string', default: 'false' },
+    writers: { type: 'string', default: '1' },
+    file: { type: 'string', default: '' },
+    killed: { type: 'string', default: 'false' },
   },
 });
 const workload = workloads[positionals[0] ?? ''];
 if (workload === undefined) throw new Error(`expected a workload, one of ${Object.keys(workloads).join(', ')}`);
-const { shape } = values;
+const { shape, file } = values;
 const measures = await workload({
   shape,
+  file,
+  killed: values.killed === 'true',
+  writers: Number(values.writers),
   size: Number(values.size),
   times: Number(values.times),
   watchers: Number(values.watchers),

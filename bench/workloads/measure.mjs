@@ -19,6 +19,15 @@ export class Measures {
     const { user, system } = process.cpuUsage(cpu);
     this.parts[name] = { operations, nanoseconds, cpuNanoseconds: (user + system) * 1000 };
   }
+
+  /**
+   * One wait that was measured elsewhere.
+   * @param {string} name
+   * @param {number} nanoseconds
+   */
+  note(name, nanoseconds) {
+    this.parts[name] = { operations: 1, nanoseconds, cpuNanoseconds: 0 };
+  }
 }
 
 export function collect() {
