@@ -51,7 +51,7 @@ export async function checkPaths(paths: readonly string[], io: CliIo, environmen
 }
 
 async function findPath(path: string, io: CliIo, { files }: Environment) {
-  if (/^[a-z]+:\/\//i.test(path)) throw new UsageError(`${path} is a URL; download it first and name the file`);
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) throw new UsageError(`${path} is a URL; download it first and name the file`);
   const full = resolve(io.directory, path);
   const stat = await files.stat(full);
   if (stat === undefined) throw new SteadystateError('NotFound', `${path} does not exist (looked for ${full})`);

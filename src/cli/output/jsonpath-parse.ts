@@ -76,7 +76,8 @@ class Parser {
   }
 
   #fail(problem: string): never {
-    throw new UsageError(`JSONPath ${JSON.stringify(this.#text)}: ${problem} at character ${this.#at + 1}`);
+    const text = this.#text.length > 200 ? `${this.#text.slice(0, 200)}…` : this.#text;
+    throw new UsageError(`JSONPath ${JSON.stringify(text)}: ${problem} at character ${this.#at + 1}`);
   }
 
   #space(): void {
