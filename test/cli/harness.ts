@@ -23,8 +23,8 @@ export class Workplace implements AsyncDisposable {
     this.folder = folder;
   }
 
-  static async make(): Promise<Workplace> {
-    return new Workplace(await mkdtemp(join(tmpdir(), 'ss-cli-')));
+  static async make(inside: string = tmpdir()): Promise<Workplace> {
+    return new Workplace(await mkdtemp(join(inside, 'ss-cli-')));
   }
 
   path(name: string): string {
