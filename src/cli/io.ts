@@ -26,6 +26,10 @@ export interface CliIo {
   readonly storeDirectory: string;
   /** Invalid when it is not UTF-8, or too long. */
   readStandardInput(): Promise<string>;
+  /** Standard input bit by bit, for what is larger than memory. @default all of `readStandardInput` at once */
+  standardInput?(): AsyncIterable<Uint8Array>;
+  /** Resolves when standard output takes more. @default at once */
+  drained?(): Promise<void>;
   /** Runs an editor on a file, on the person's terminal; its exit code. */
   openEditor(editor: string, file: string): Promise<number>;
   /** Aborts at the first Ctrl-C or SIGTERM, and when the reader of standard output has gone. */

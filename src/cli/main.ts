@@ -42,6 +42,19 @@ const io: CliIo = {
   directory: resolve(process.env.INIT_CWD ?? process.cwd()),
   storeDirectory: process.cwd(),
   readStandardInput: async () => (await import('./read-text.ts')).readText(process.stdin, '<stdin>'),
+  standardInput: () => process.stdin,
+  drained: () =>
+    stdout.writableNeedDrain && !aborter.signal.aborted
+      ? new Promise((resolve) => {
+          const settle = (): void => {
+            stdout.off('drain', settle);
+            aborter.signal.removeEventListener('abort', settle);
+            resolve();
+          };
+          stdout.on('drain', settle);
+          aborter.signal.addEventListener('abort', settle);
+        })
+      : Promise.resolve(),
   openEditor,
   signal: aborter.signal,
 };

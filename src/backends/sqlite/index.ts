@@ -1,5 +1,5 @@
-export type { RestoreOptions, StoreFileOptions, StoreRepair, StoreRestore } from './replace-store.ts';
-export { repairStore, restoreStore } from './replace-store.ts';
+export type { ImportOptions, RestoreOptions, StoreFileOptions, StoreImport, StoreRepair, StoreRestore } from './replace-store.ts';
+export { importStore, repairStore, restoreStore } from './replace-store.ts';
 export type { SqliteState, SqliteStateOptions } from './sqlite-state.ts';
 export { openSqliteState } from './sqlite-state.ts';
 export { storeFileAdmin } from './store-admin.ts';

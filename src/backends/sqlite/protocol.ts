@@ -1,4 +1,5 @@
 import type { Kind } from '../../resource/index.ts';
+import type { GivenRow } from './admin/jobs.ts';
 import type { JobRequest } from './admin/start-job.ts';
 import type { FileIdentity } from './file-identity.ts';
 
@@ -71,7 +72,7 @@ export type WorkerRequest =
   | { readonly call: 'history'; readonly kind: Kind; readonly after: number; readonly upTo: number }
   /** Begins a work that goes on in steps, on the open store or, for those that need none, on a file; answers its number. */
   | { readonly call: 'start'; readonly job: JobRequest }
-  | { readonly call: 'step'; readonly job: number }
+  | { readonly call: 'step'; readonly job: number; readonly rows?: readonly GivenRow[] }
   | { readonly call: 'end'; readonly job: number }
   | { readonly call: 'close' };
 

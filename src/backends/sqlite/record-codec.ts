@@ -1,5 +1,5 @@
 import type { Kind, Metadata, Resource } from '../../resource/index.ts';
-import { assembleMetadata, assembleResource, Bytes, freezeSpec } from '../../resource/index.ts';
+import { assembleMetadata, assembleResource, freezeSpec, fromTagged, toTagged } from '../../resource/index.ts';
 import type { FinalizerNote } from '../../state/index.ts';
 import { finalizerNotesOf, restoreFinalizerNotes } from '../broker/index.ts';
 
@@ -20,7 +20,7 @@ export function encodeRecord(resource: Resource): string {
   const { spec } = resource;
   const head: unknown[] = [phase === 'running' ? 0 : 1, owner, finalizers, labels, annotations, created, updated];
   if (finalizers.length > 0) head.push(finalizerNotesOf(resource).map(({ since, actor }) => [since, actor]));
-  return JSON.stringify([head, isPlainJson(spec) ? spec : toTagged(spec)]);
+  return JSON.stringify([head, toTagged(spec)]);
 }
 
 /** The resource of a record. Throws when the text is not one. */
@@ -59,34 +59,4 @@ function notesOf(finalizers: readonly string[], notes: NotesText): readonly Fina
       return Object.freeze({ finalizer, since, actor });
     }),
   );
-}
-
-/** Whether JSON says all of it: no bigint, no bytes, no key that looks like one of our tags. */
-function isPlainJson(value: unknown): boolean {
-  if (typeof value === 'bigint') return false;
-  if (typeof value !== 'object' || value === null) return true;
-  if (Bytes.is(value)) return false;
-  if (Array.isArray(value)) return value.every(isPlainJson);
-  for (const key of Object.keys(value)) {
-    if (key.startsWith('$') || !isPlainJson((value as Record<string, unknown>)[key])) return false;
-  }
-  return true;
-}
-
-function toTagged(value: unknown): unknown {
-  if (typeof value === 'bigint') return { $integer: String(value) };
-  if (typeof value !== 'object' || value === null) return value;
-  if (Bytes.is(value)) return { $bytes: value.toBase64() };
-  if (Array.isArray(value)) return value.map(toTagged);
-  // A key of the user's that begins with $ gets one more.
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.startsWith('$') ? `$${key}` : key, toTagged(item)]));
-}
-
-function fromTagged(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(fromTagged);
-  const { $integer, $bytes } = value as { readonly $integer?: unknown; readonly $bytes?: unknown };
-  if (typeof $integer === 'string') return BigInt($integer);
-  if (typeof $bytes === 'string') return Bytes.from(Buffer.from($bytes, 'base64'));
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.startsWith('$$') ? key.slice(1) : key, fromTagged(item)]));
 }

@@ -1,11 +1,15 @@
 import { dirname, resolve } from 'node:path';
 import type { Environment } from '../../environment/index.ts';
-import { SteadystateError } from '../../resource/index.ts';
+import type { Resource } from '../../resource/index.ts';
+import { pointerText, SteadystateError } from '../../resource/index.ts';
 import type { StoreFinding, StoreTaskOptions } from '../../state/index.ts';
+import type { ImportAnswer } from './admin/import-job.ts';
+import type { GivenRow } from './admin/jobs.ts';
 import type { RepairAnswer } from './admin/repair-job.ts';
 import type { ReplaceRequest, RestoreAnswer } from './admin/restore-job.ts';
 import type { JobRequest } from './admin/start-job.ts';
 import { withThread } from './open-in-worker.ts';
+import { encodeRecord } from './record-codec.ts';
 import { runJob } from './run-job.ts';
 
 export interface StoreFileOptions extends StoreTaskOptions {
@@ -83,10 +87,75 @@ export async function repairStore(options: StoreFileOptions): Promise<StoreRepai
   return { file, storeId, ...answer };
 }
 
+export interface ImportOptions extends StoreFileOptions {
+  /** With all of their metadata, parents before children. */
+  readonly resources: AsyncIterable<Resource> | Iterable<Resource>;
+}
+
+export interface StoreImport {
+  readonly file: string;
+  readonly resources: number;
+  readonly storeId: string;
+  readonly revision: number;
+}
+
+/** Rows that go to the thread at once. */
+const rowsPerStep = 500;
+
+/**
+ * Fills a store that is empty, or not there yet, with resources as another store had them: uids, versions, owners, phases and times
+ * stay. All or nothing: the store is there once all of it is on disk. The id and the revision are as after `restoreStore`. Into a store
+ * that holds something resources are created one by one; their uids are new then.
+ *
+ * Rejects with Unsupported when the store holds resources, or a uid or a name is there twice; Invalid for a resource without uid or
+ * version; Locked when the store is open.
+ */
+export async function importStore(options: ImportOptions): Promise<StoreImport> {
+  const from = options.resources;
+  const iterator = Symbol.asyncIterator in from ? from[Symbol.asyncIterator]() : from[Symbol.iterator]();
+  const between = async (): Promise<readonly GivenRow[]> => {
+    const rows: GivenRow[] = [];
+    while (rows.length < rowsPerStep) {
+      const { done, value } = await iterator.next();
+      if (done === true) break;
+      rows.push(rowFrom(value));
+    }
+    return rows;
+  };
+  try {
+    const { file, storeId, answer } = await replace<ImportAnswer>(
+      options,
+      'replaced',
+      (request) => ({ ...request, kind: 'import' }),
+      between,
+    );
+    return { file, storeId, ...answer };
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+function rowFrom(resource: Resource): GivenRow {
+  const { namespace, type, id, uid, version } = resource.metadata;
+  const place = { kind: { namespace, type }, id, uid: Number(uid), version: Number(version) };
+  const right =
+    [uid, version].every((text) => /^[1-9][0-9]{0,15}$/.test(text) && Number.isSafeInteger(Number(text))) && place.uid <= place.version;
+  if (!right)
+    throw new SteadystateError(
+      'Invalid',
+      `${pointerText(resource.metadata)}: expected a uid and a version of a store, found ${uid} and ${version}`,
+      {
+        pointer: { namespace, type, id },
+      },
+    );
+  return { ...place, record: encodeRecord(resource) };
+}
+
 async function replace<Answer>(
   options: StoreFileOptions,
   name: 'replaced' | 'damaged',
   job: (request: ReplaceRequest) => JobRequest,
+  between?: () => Promise<readonly GivenRow[]>,
 ): Promise<{ readonly file: string; readonly storeId: string; readonly answer: Answer }> {
   const { environment } = options;
   const { files } = environment;
@@ -103,7 +172,7 @@ async function replace<Answer>(
     .replace(/[^0-9]/g, '')}`;
   try {
     const request = job({ file, target, storeId, kept, now: environment.now() });
-    const answer = await withThread(environment, (worker) => runJob<Answer>(worker, request, options));
+    const answer = await withThread(environment, (worker) => runJob<Answer>(worker, request, { ...options, ...(between && { between }) }));
     return { file, storeId, answer };
   } finally {
     await files.remove(target);

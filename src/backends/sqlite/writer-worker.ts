@@ -23,7 +23,7 @@ function handle(request: WorkerRequest): unknown {
     case 'start':
       return jobs.start(startJob(request.job, store?.owned));
     case 'step':
-      return jobs.step(request.job);
+      return jobs.step(request.job, request.rows);
     case 'end':
       return jobs.end(request.job);
   }

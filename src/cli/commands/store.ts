@@ -71,8 +71,16 @@ export async function storeCommand(
       return withStoreTarget(context, (target) => backup(context, target, path, options));
     case 'restore':
       return withStoreTarget(context, (target) => restore(context, target, path));
-    default:
-      throw new UsageError(`store ${verb} is not known`);
+    case 'export': {
+      const { exportCommand } = await import('./store-export.ts');
+      return withStoreTarget(context, (target) =>
+        exportCommand(context, target, file === undefined || file === '-' ? undefined : path, options),
+      );
+    }
+    case 'import': {
+      const { importCommand } = await import('./store-import.ts');
+      return withStoreTarget(context, (target) => importCommand(context, target, file === '-' ? '-' : path));
+    }
   }
 }
 

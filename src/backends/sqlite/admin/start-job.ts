@@ -5,7 +5,9 @@ import type { CheckRequest } from './check-job.ts';
 import { checkFileJob, checkJob } from './check-job.ts';
 import type { CompactRequest } from './compact-job.ts';
 import { compactJob } from './compact-job.ts';
-import type { Job } from './jobs.ts';
+import type { ImportRequest } from './import-job.ts';
+import { importJob } from './import-job.ts';
+import type { AnyJob, Job } from './jobs.ts';
 import type { OwnedStore } from './open-store.ts';
 import type { ReadRequest } from './read-job.ts';
 import { readJob } from './read-job.ts';
@@ -17,6 +19,7 @@ import { restoreJob } from './restore-job.ts';
 
 export type JobRequest =
   | CompactRequest
+  | ImportRequest
   | ReadRequest
   | RepairRequest
   | RestoreRequest
@@ -25,12 +28,14 @@ export type JobRequest =
   /** `file`: a file that nobody has open; absent: the store that this thread has open. */
   | ((BackupRequest | CheckRequest) & { readonly file?: string });
 
-export function startJob(request: JobRequest, open: OwnedStore | undefined): Job {
+export function startJob(request: JobRequest, open: OwnedStore | undefined): AnyJob {
   switch (request.kind) {
     case 'check':
       return request.file === undefined ? checkJob(needed(open), request) : checkFileJob(request.file, request);
     case 'backup':
       return request.file === undefined ? backupJob(needed(open), request) : backupFileJob(request.file, request);
+    case 'import':
+      return importJob(request);
     case 'read':
       return readJob(request);
     case 'look':
