@@ -17,8 +17,12 @@ import { stackStatusDefinition } from './stack-definition.ts';
  * looked at. What still runs is left alone.
  */
 export async function distrustReadiness(state: State, environment: Environment, namespaces: Namespaces): Promise<void> {
-  const places = { namespaces: (type: string) => listNamespaces(state, type) };
-  for (const namespace of await namespacesWith(places, namespaces, stackStatusDefinition.type)) {
+  const reader = { namespaces: (type: string) => listNamespaces(state, type) };
+  const places = new Set<string>();
+  // A process need not be of a stack.
+  for (const { type } of [processStatusDefinition, stackStatusDefinition])
+    for (const namespace of await namespacesWith(reader, namespaces, type)) places.add(namespace);
+  for (const namespace of places) {
     const ready = new Set<string>();
     for (const { metadata, spec } of (await state.list(processStatusDefinition.kind(namespace))).items) {
       const identity = recordedIdentity(spec);

@@ -11,6 +11,7 @@ import { anyNamespace, createRuntime } from '../../src/runtime/index.ts';
 import { serveState } from '../../src/server/index.ts';
 import type { AggregatedWatch, CoreState } from '../../src/state/index.ts';
 import { wrapCore } from '../../src/state/index.ts';
+import { GatedWatches } from './gated-watches.ts';
 import { apples, controllerOf, crumbs, pies, primaryApples, World } from './world.ts';
 
 const applesAnywhere = { namespace: anyNamespace, type: apples.type, kind: 'primary' } as const;
@@ -258,6 +259,23 @@ describe('its watches', () => {
       'Apples.example.dev in stays',
       'namespaces of Apples.example.dev',
     ]);
+    await world.end();
+  });
+
+  test('a namespace that was empty for a while, of which its own watch learns later, is not left', async () => {
+    const watches = new GatedWatches(() => world.environment);
+    const world: World = new World({ wrap: (core) => watches.wrap(core) });
+    const ran: string[] = [];
+    await put(world, apples, 'one');
+    await world.start(noting(ran));
+    watches.hold(apples.type);
+    await drop(world, 'one');
+    await put(world, apples, 'one');
+    expect(ran).toEqual(['one/a']);
+    watches.release();
+    await world.environment.settle();
+    await put(world, apples, 'one', 'b');
+    expect(ran.slice(-2).sort()).toEqual(['one/a', 'one/b']);
     await world.end();
   });
 
