@@ -9,7 +9,7 @@ import type { HandlerContext } from './context.ts';
 import { endOf, streaming, unary } from './context.ts';
 import type { ServerMethod } from './grpc/methods.ts';
 import { relay } from './relay.ts';
-import { kindOptions } from './state-methods.ts';
+import { caughtUpFrom, kindOptions } from './state-methods.ts';
 import { storeMethods } from './store-methods.ts';
 
 /** What the program behind the server tells of itself; each is optional, and absent ones answer what is true without. */
@@ -86,6 +86,9 @@ export function controlMethods(context: HandlerContext, provider: ControlProvide
       await state.destroy({ namespace, type, id }, { owner, ...(uid !== '' && { uid }), ...part });
       return {};
     }),
+    unary(context, controlService.fencedWrite, 'update', async () => {
+      throw unsupported('the store behind this server does not fence writes');
+    }),
     unary(context, controlService.releaseFinalizer, 'update', async (request) => {
       if (provider.releaseFinalizer === undefined) throw unsupported('the program behind this server does not release finalizers');
       return provider.releaseFinalizer(request, state);
@@ -93,7 +96,12 @@ export function controlMethods(context: HandlerContext, provider: ControlProvide
     streaming(context, controlService.watchKinds, 'watch', true, async ({ kind, options }, call, part) => {
       using end = endOf(call, context);
       const watch = await state.watchKinds(kind, { ...kindOptions(options), signal: end.signal, ...part });
-      return await relay(context, call, watch, kind[0] ?? { namespace: '', type: '' }, { aggregated: true, apiVersion: 1, noops: true });
+      return await relay(context, call, watch, kind[0] ?? { namespace: '', type: '' }, {
+        aggregated: true,
+        apiVersion: 1,
+        noops: true,
+        caughtUpFrom: caughtUpFrom(options),
+      });
     }),
     streaming(context, controlService.watchNamespaces, 'watch', true, async ({ type }, call, part) => {
       if (state.watchNamespaces === undefined) throw unsupported('the store behind this server cannot tell in which namespaces a type is');

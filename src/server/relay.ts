@@ -1,6 +1,6 @@
 import type { Kind } from '../resource/index.ts';
 import { findError } from '../resource/index.ts';
-import type { AggregatedWatch, EventSource, StateEvent, Watch } from '../state/index.ts';
+import type { AggregatedWatch, Bookmark, EventSource, StateEvent, Watch } from '../state/index.ts';
 import { sourceOf, unavailable } from '../state/index.ts';
 import { encodeEvent } from '../wire/index.ts';
 import type { HandlerContext } from './context.ts';
@@ -19,6 +19,8 @@ export interface RelayOptions {
   readonly apiVersion: number;
   /** Whether bare bookmarks are sent. */
   readonly noops: boolean;
+  /** Where the watch goes on from, when the client asks to be told that it has caught up. */
+  readonly caughtUpFrom?: Bookmark | undefined;
 }
 
 /**
@@ -37,6 +39,8 @@ export function relay(
     let sinceBreath = 0;
     let events: readonly StateEvent[] = [];
     let next = 0;
+    let caughtUp = options.caughtUpFrom === undefined;
+    let bookmark = options.caughtUpFrom;
     const pump = (): void => {
       try {
         for (;;) {
@@ -51,6 +55,11 @@ export function relay(
             next = 0;
             if (events.length === 0) {
               if (source.ended) return resolve(undefined);
+              if (!caughtUp) {
+                caughtUp = true;
+                call.send(itemsFrame([encodeEvent({ type: 'noop', ...(bookmark && { bookmark }) }, kind, codec)]));
+                continue;
+              }
               return source.whenReady(once(pump));
             }
           }
@@ -73,6 +82,7 @@ export function relay(
         const bytes = wanted(event, options) ? encodeEvent(event, kind, codec) : undefined;
         if (bytes !== undefined && batch.length > 0 && (!options.aggregated || size + bytes.length > batchBytes)) break;
         next++;
+        if (event.bookmark !== undefined) bookmark = event.bookmark;
         if (bytes === undefined) continue;
         batch.push(bytes);
         size += bytes.length;

@@ -25,6 +25,7 @@ const watchOptions: WireWatchOptions = {
   aggregated: false,
   bootstrapBookmark: false,
   strict: false,
+  caughtUp: false,
 };
 
 let environment: ReturnType<typeof nodeEnvironment>;

@@ -1,6 +1,6 @@
 import type { Resource, ResourcePhase } from '../resource/index.ts';
 import { Bytes, invalid } from '../resource/index.ts';
-import type { State, WatchKindOptions } from '../state/index.ts';
+import type { Bookmark, State, WatchKindOptions } from '../state/index.ts';
 import { unsupported } from '../state/index.ts';
 import type { ResourceCodec, WireResource, WireWatchOptions } from '../wire/index.ts';
 import { actorKey, queryFromWire, revisionKey, stateService } from '../wire/index.ts';
@@ -72,7 +72,7 @@ export function stateMethods(context: HandlerContext): readonly ServerMethod[] {
       const watch = await state.watchKindAggregated(kind, { ...kindOptions(options), signal: end.signal, ...part });
       // A foreign client gets a bare bookmark only if it showed that it knows them.
       const noops = options.bootstrapBookmark || options.startFromBookmark !== undefined;
-      return await relay(context, call, watch, kind, { aggregated, apiVersion, noops });
+      return await relay(context, call, watch, kind, { aggregated, apiVersion, noops, caughtUpFrom: caughtUpFrom(options) });
     }),
   ];
 }
@@ -85,6 +85,11 @@ export function kindOptions(options: WireWatchOptions): WatchKindOptions {
     ...(options.bootstrapContents && { bootstrapContents: true }),
     ...(options.bootstrapBookmark && { bootstrapBookmark: true }),
   };
+}
+
+/** The place from which a client wants to be told that it has caught up. */
+export function caughtUpFrom({ caughtUp, startFromBookmark }: WireWatchOptions): Bookmark | undefined {
+  return caughtUp && startFromBookmark !== undefined ? Bytes.from(startFromBookmark) : undefined;
 }
 
 function placeOf(options: WireWatchOptions): Pick<WatchKindOptions, 'tailEvents' | 'startFromBookmark' | 'strict'> {

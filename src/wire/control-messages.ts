@@ -1,8 +1,8 @@
 import type { FinalizerNote } from '../state/index.ts';
 import type { Codec } from './codec.ts';
 import { boolean, int64, message, nested, optional, repeated, text } from './codec.ts';
-import type { WirePointer, WireResource, WireWatchOptions } from './messages.ts';
-import { resourceCodec, watchOptionsCodec } from './messages.ts';
+import type { CreateRequest, OwnedPointerRequest, UpdateRequest, WirePointer, WireResource, WireWatchOptions } from './messages.ts';
+import { createRequestCodec, ownedPointerRequestCodec, resourceCodec, updateRequestCodec, watchOptionsCodec } from './messages.ts';
 
 /** The messages of our own service, `steadystate.v1.Control`: what the eight calls cannot say. */
 
@@ -203,3 +203,26 @@ export const storeTaskResponseCodec: Codec<StoreTaskResponse> = message<StoreTas
   total: int64(3),
   result: text(4),
 });
+
+/** A lease, and who must hold it at the moment of a write. */
+export interface Fence extends WirePointer {
+  readonly holder: string;
+  /** The holder's term: a later one has taken over. */
+  readonly term: number;
+}
+/** Exactly one of the writes. */
+export interface FencedWriteRequest {
+  readonly fence?: Fence;
+  readonly create?: CreateRequest;
+  readonly update?: UpdateRequest;
+  readonly destroy?: OwnedPointerRequest;
+}
+export const fencedWriteRequestCodec: Codec<FencedWriteRequest> = message<FencedWriteRequest>({
+  fence: optional(nested(1, message<Fence>({ namespace: text(1), type: text(2), id: text(3), holder: text(4), term: int64(5) }))),
+  create: optional(nested(2, createRequestCodec)),
+  update: optional(nested(3, updateRequestCodec)),
+  destroy: optional(nested(4, ownedPointerRequestCodec)),
+});
+
+/** FencedWriteResponse has the form of the other answers: the resource that is stored now; none after a destroy. */
+export { resourceAnswerCodec as fencedWriteResponseCodec } from './messages.ts';

@@ -110,6 +110,8 @@ const codecs: readonly (readonly [string, Codec<never>])[] = [
     DestroyIncarnationRequest: control.destroyIncarnationRequestCodec,
     ReleaseFinalizerRequest: control.releaseFinalizerRequestCodec,
     ReleaseFinalizerResponse: control.releaseFinalizerResponseCodec,
+    FencedWriteRequest: control.fencedWriteRequestCodec,
+    FencedWriteResponse: control.fencedWriteResponseCodec,
     WatchKindsRequest: control.watchKindsRequestCodec,
     WatchNamespacesRequest: control.watchNamespacesRequestCodec,
   }).map(([name, codec]) => [`steadystate.v1.${name}`, codec as Codec<never>] as const),
@@ -146,6 +148,7 @@ describe('our codecs agree with another library on the messages of proto/', () =
         aggregated: false,
         bootstrapBookmark: false,
         strict: false,
+        caughtUp: false,
       },
       apiVersion: 0,
     });

@@ -175,6 +175,8 @@ export interface WireWatchOptions extends QueryOptions {
   readonly startFromBookmark?: Uint8Array;
   readonly bootstrapBookmark: boolean;
   readonly strict: boolean;
+  /** A watch that goes on from a bookmark is told, by a bare bookmark, when all that was there at its start was sent. */
+  readonly caughtUp: boolean;
 }
 export const watchOptionsCodec: Codec<WireWatchOptions> = message<WireWatchOptions>({
   bootstrapContents: boolean(1),
@@ -185,6 +187,7 @@ export const watchOptionsCodec: Codec<WireWatchOptions> = message<WireWatchOptio
   startFromBookmark: optional(bytes(6)),
   bootstrapBookmark: boolean(7),
   strict: boolean(1000),
+  caughtUp: boolean(1001),
 });
 export interface WatchRequest {
   readonly namespace: string;

@@ -27,6 +27,7 @@ export const controlService = {
   graph: method(`/${controlName}/Graph`, state.emptyCodec, control.graphResponseCodec),
   destroyIncarnation: method(`/${controlName}/DestroyIncarnation`, control.destroyIncarnationRequestCodec, state.emptyCodec),
   releaseFinalizer: method(`/${controlName}/ReleaseFinalizer`, control.releaseFinalizerRequestCodec, control.releaseFinalizerResponseCodec),
+  fencedWrite: method(`/${controlName}/FencedWrite`, control.fencedWriteRequestCodec, control.fencedWriteResponseCodec),
   watchKinds: encodedMethod(`/${controlName}/WatchKinds`, control.watchKindsRequestCodec, state.watchResponseCodec, true),
   watchNamespaces: encodedMethod(`/${controlName}/WatchNamespaces`, control.watchNamespacesRequestCodec, state.watchResponseCodec, true),
   storeCheck: method(`/${controlName}/StoreCheck`, control.storeCheckRequestCodec, control.storeTaskResponseCodec, true),

@@ -113,13 +113,14 @@ function statusCode(error: SteadystateError, call: CallName): number {
 }
 
 function detailsOf(error: SteadystateError): Readonly<Record<string, string>> {
-  const { pointer, reason, retryAfterMs, holder, issues } = error;
+  const { pointer, reason, retryAfterMs, holder, issues, kind } = error;
   const brief = issues.slice(0, 20).map(({ path, message: said }) => ({ path: path.slice(0, 300), message: said.slice(0, 500) }));
   return {
     ...(pointer && { namespace: pointer.namespace, type: pointer.type, id: pointer.id }),
     ...(reason && { reason }),
     ...(retryAfterMs !== undefined && { retryAfterMs: String(retryAfterMs) }),
     ...(holder !== undefined && { holder }),
+    ...(kind && { kind: JSON.stringify(kind) }),
     ...(brief.length > 0 && { issues: JSON.stringify(brief) }),
   };
 }
@@ -189,12 +190,13 @@ function rebuild(said: string, details: Uint8Array): SteadystateError | undefine
       if (typeUrl !== errorInfoType) continue;
       const info = decode(errorInfoCodec, value);
       if (info.domain !== domain) continue;
-      const { namespace, type, id, reason, retryAfterMs, holder, issues } = info.metadata;
+      const { namespace, type, id, reason, retryAfterMs, holder, issues, kind } = info.metadata;
       return new ErrorClass(info.reason as ErrorCode, said, {
         ...(namespace !== undefined && type !== undefined && id !== undefined && { pointer: { namespace, type, id } }),
         ...(reason !== undefined && { reason: reason as never }),
         ...(retryAfterMs !== undefined && { retryAfterMs: Number(retryAfterMs) }),
         ...(holder !== undefined && { holder }),
+        ...(kind !== undefined && { kind: JSON.parse(kind) as never }),
         ...(issues !== undefined && { issues: JSON.parse(issues) as never }),
       });
     }

@@ -29,6 +29,7 @@ const watchOptions: WireWatchOptions = {
   aggregated: true,
   bootstrapBookmark: false,
   strict: false,
+  caughtUp: false,
 };
 
 /** The bytes of requests. */

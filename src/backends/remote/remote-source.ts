@@ -19,6 +19,12 @@ export interface RemoteSourceOptions {
   readonly readError: (error: ServiceError) => SteadystateError;
   /** The first bookmark was asked for by us alone: it is not shown. */
   readonly hideFirstNoop: boolean;
+  /** The watch is established by its first bookmark only, since before it a lost connection could not be mended. */
+  readonly awaitBookmark: boolean;
+  /** Where the reader asked to go on from. */
+  readonly from: Bytes | undefined;
+  /** It begins with what is there, so that it may begin once more while its reader has seen nothing. */
+  readonly repeatable: boolean;
 }
 
 /** The events of one remote watch. It resumes from its last bookmark when the connection is lost. */
@@ -32,26 +38,31 @@ export class RemoteSource implements EventSource {
   #timer: Disposable | undefined;
   #delayMs = firstDelayMs;
   #paused = false;
+  /** It was established once. */
+  #opened = false;
+  /** Something was handed to the reader. */
+  #given = false;
   ended = false;
 
   constructor(options: RemoteSourceOptions) {
     this.#options = options;
     this.#hideNoop = options.hideFirstNoop;
+    this.#bookmark = options.from;
   }
 
   /** Resolves once the server says that the watch is established; rejects with the error of its start. */
   connect(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const stream = this.#options.open(this.#bookmark);
+      const stream = this.#options.open(this.#opened ? this.#bookmark : undefined);
       this.#stream = stream;
       let established = false;
       stream.on('data', (response: WatchResponse) => {
-        if (!established) {
-          established = true;
-          this.#delayMs = firstDelayMs;
-          resolve();
-        }
-        if (this.#stream === stream) this.#receive(response);
+        if (this.#stream !== stream) return;
+        this.#receive(response);
+        if (established || (this.#options.awaitBookmark && this.#bookmark === undefined && !this.ended)) return;
+        established = this.#opened = true;
+        this.#delayMs = firstDelayMs;
+        resolve();
       });
       stream.on('error', (error: ServiceError) => {
         if (this.#stream !== stream) return;
@@ -72,6 +83,7 @@ export class RemoteSource implements EventSource {
 
   take(max: number): readonly StateEvent[] {
     if (this.#queue.length === 0) return [];
+    this.#given = true;
     const taken = this.#queue.length <= max ? this.#queue : this.#queue.slice(0, max);
     this.#queue = this.#queue.slice(taken.length);
     if (this.#paused && this.#queue.length < highWater / 2) {
@@ -135,8 +147,13 @@ export class RemoteSource implements EventSource {
 
   #lost(error: SteadystateError): void {
     if (this.ended) return;
-    // Without a place to go on from, what was missed cannot be known.
-    if (error.code !== 'Unavailable' || this.#bookmark === undefined) return this.#fail(error);
+    // A server may still count the lost stream against a quota.
+    if (error.code !== 'Unavailable' && error.code !== 'Throttled') return this.#fail(error);
+    if (this.#bookmark === undefined) {
+      // Without a place to go on from, what was missed cannot be known, unless the reader has seen nothing yet.
+      if (this.#given || !this.#options.repeatable) return this.#fail(error);
+      this.#queue = [];
+    }
     const { environment } = this.#options;
     const delayMs = this.#delayMs * (0.5 + environment.random() / 2);
     this.#delayMs = Math.min(this.#delayMs * 2, maxDelayMs);

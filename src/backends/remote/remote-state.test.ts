@@ -67,6 +67,8 @@ describe('a lost connection', () => {
     await serve();
     expect(await next()).toMatchObject({ type: 'created', resource: { metadata: { id: 'b' } } });
     expect(await next()).toMatchObject({ type: 'destroyed', resource: { metadata: { id: 'a' } } });
+    // Now it is level with the store again.
+    expect(await next()).toMatchObject({ type: 'noop', bookmark: expect.anything() });
     await state.create(thing('c'));
     expect(await next()).toMatchObject({ type: 'created', resource: { metadata: { id: 'c' } } });
     await watch[Symbol.asyncDispose]();
@@ -196,7 +198,12 @@ describe('a server of others', () => {
     expect(await core.teardown?.({ ...kind, id: 'a' })).toBe(false);
     expect(asked).toEqual(['get', 'update tearingDown', 'get']);
     await expect(core.destroy({ ...kind, id: 'a' }, { uid: '1' })).rejects.toMatchObject({ code: 'Unsupported' });
-    await expect(core.watchKinds([kind])).rejects.toMatchObject({ code: 'Unsupported' });
+    const several = await core.watchKinds([kind]);
+    expect((await several[Symbol.asyncIterator]().next()).value).toMatchObject([
+      { type: 'kindErrored', kind, error: { code: 'Unsupported' } },
+    ]);
+    await several[Symbol.asyncDispose]();
+    await expect(core.watchKinds([kind], { tailEvents: 1 })).rejects.toMatchObject({ code: 'Unsupported' });
     await remote?.[Symbol.asyncDispose]();
   });
 

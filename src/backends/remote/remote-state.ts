@@ -10,7 +10,15 @@ import type {
   ResourceQuery,
   TypedKind,
 } from '../../resource/index.ts';
-import { checkKind, checkPointer, compileQuery, isUnsupportedError, makeResource, SteadystateError } from '../../resource/index.ts';
+import {
+  checkKind,
+  checkPointer,
+  compileQuery,
+  findError,
+  isUnsupportedError,
+  makeResource,
+  SteadystateError,
+} from '../../resource/index.ts';
 import type {
   AggregatedWatch,
   CallOptions,
@@ -28,11 +36,22 @@ import type {
   Watch,
   WatchKindOptions,
 } from '../../state/index.ts';
-import { checkWatchOptions, createAggregatedWatch, createWatch, mapSource, ownerConflict, versionConflict } from '../../state/index.ts';
+import {
+  checkWatchOptions,
+  createAggregatedWatch,
+  createWatch,
+  mapSource,
+  ownerConflict,
+  unavailable,
+  unsupported,
+  versionConflict,
+} from '../../state/index.ts';
 import type { InfoResponse, ResourceAnswer, WatchResponse, WireWatchOptions } from '../../wire/index.ts';
 import { controlService, decodeEvent, queryToWire, ResourceCodec, revisionKey, stateService } from '../../wire/index.ts';
 import { Calls, defaultDeadlineMs } from './calls.ts';
 import { ControlClient } from './control-client.ts';
+import type { KindPart } from './merged-source.ts';
+import { isOfKind, MergedSource } from './merged-source.ts';
 import { RemoteSource } from './remote-source.ts';
 
 export interface RemoteStateOptions {
@@ -243,7 +262,7 @@ class RemoteCore implements RemoteState {
     this.#refuse(options.signal);
     checkPointer(pointer);
     const { namespace, type, id } = pointer;
-    const source = await this.#source(options, false, (wire) =>
+    const source = await this.#source(options, 'initial', (wire) =>
       this.#calls.stream(stateService.watch, { namespace, type, id, options: wire, apiVersion: 1 }, options.span),
     );
     return createWatch<Spec>(options.tailEvents === 0 ? withoutFirst(source) : source, {
@@ -264,18 +283,39 @@ class RemoteCore implements RemoteState {
     this.#refuse(options.signal);
     for (const kind of kinds) checkKind(kind);
     checkWatchOptions(options);
-    if (this.control === undefined)
-      throw new SteadystateError('Unsupported', 'this server cannot watch several kinds in one order; watch each kind');
+    if (this.control === undefined) return this.#watchEachKind(kinds, options);
     const kind = kinds.map(({ namespace, type }) => ({ namespace, type }));
-    const source = await this.#source(options, true, (wire) =>
+    const source = await this.#source(options, 'asked', (wire) =>
       this.#calls.stream(controlService.watchKinds, { kind, options: wire }, options.span),
     );
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
   }
 
+  /** One stream per kind, for servers that cannot say it: they have no order over kinds, so there is no place to start from. */
+  async #watchEachKind(kinds: readonly Kind[], options: WatchKindOptions): Promise<AggregatedWatch> {
+    if (options.startFromBookmark !== undefined || options.tailEvents !== undefined || options.bootstrapBookmark === true)
+      throw unsupported('this server has no order over several kinds, so no bookmark and no tail of them; watch each kind');
+    const opened = await Promise.allSettled(kinds.map((kind) => this.#kindSource(kind, options)));
+    const parts: KindPart[] = [];
+    for (const [index, result] of opened.entries()) {
+      const kind = kinds[index] as Kind;
+      parts.push({
+        kind,
+        source: result.status === 'fulfilled' ? result.value : (findError(result.reason) ?? unavailable('the watch failed', result.reason)),
+      });
+    }
+    const failed = parts.map(({ source }) => source).find((source) => source instanceof SteadystateError && !isOfKind(source));
+    if (failed !== undefined) {
+      for (const { source } of parts) if ('take' in source) source.close();
+      throw failed;
+    }
+    const source = new MergedSource(parts, options.bootstrapContents === true);
+    return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
+  }
+
   async #watchNamespaces(type: string, options: CallOptions = {}): Promise<AggregatedWatch<NamespaceSpec>> {
     this.#refuse(options.signal);
-    const source = await this.#source({}, false, () => this.#calls.stream(controlService.watchNamespaces, { type }, options.span));
+    const source = await this.#source({}, 'none', () => this.#calls.stream(controlService.watchNamespaces, { type }, options.span));
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
   }
 
@@ -310,29 +350,42 @@ class RemoteCore implements RemoteState {
     this.#refuse(options.signal);
     checkKind(kind);
     const { namespace, type } = kind;
-    return this.#source(options, true, (wire) =>
+    return this.#source(options, 'asked', (wire) =>
       this.#calls.stream(stateService.watch, { namespace, type, options: wire, apiVersion: 1 }, options.span),
     );
   }
 
   async #source(
     options: WatchKindOptions,
-    bookmarks: boolean,
+    place: FirstPlace,
     open: (wire: WireWatchOptions) => ReturnType<Calls['stream']>,
   ): Promise<EventSource> {
     checkWatchOptions(options);
     this.#checkQuery(options);
     // A bookmark at the start makes every watch of a kind resumable from its first moment.
-    const asked = options.bootstrapBookmark === true || options.startFromBookmark !== undefined || options.bootstrapContents === true;
+    const known = options.bootstrapBookmark === true || options.startFromBookmark !== undefined || options.bootstrapContents === true;
+    const ask = place === 'asked' && !known;
+    const comes = ask || (place === 'initial' && !known && options.tailEvents === undefined);
     const base = watchOptions(options);
     const source = new RemoteSource({
       environment: this.#environment,
-      hideFirstNoop: bookmarks && !asked,
+      hideFirstNoop: ask,
+      // A server of ours gives it at once.
+      awaitBookmark: this.control !== undefined && comes,
+      from: options.startFromBookmark,
+      repeatable: options.bootstrapContents === true,
       open: (bookmark) => {
         const wire: WireWatchOptions =
           bookmark === undefined
-            ? { ...base, bootstrapBookmark: base.bootstrapBookmark || (bookmarks && !asked) }
-            : { ...base, bootstrapContents: false, bootstrapBookmark: false, tailEvents: 0, startFromBookmark: bookmark.toUint8Array() };
+            ? { ...base, bootstrapBookmark: base.bootstrapBookmark || ask }
+            : {
+                ...base,
+                bootstrapContents: false,
+                bootstrapBookmark: false,
+                tailEvents: 0,
+                startFromBookmark: bookmark.toUint8Array(),
+                caughtUp: place === 'asked',
+              };
         return open(wire) as never;
       },
       decode: (response: WatchResponse) =>
@@ -379,6 +432,9 @@ class RemoteCore implements RemoteState {
   }
 }
 
+/** Whether a watch has a place to go on from at its start: the bookmark that is asked for, that of the present value, or none. */
+type FirstPlace = 'asked' | 'initial' | 'none';
+
 function bare({ namespace, type, id }: Pointer): Pointer {
   return { namespace, type, id };
 }
@@ -402,6 +458,7 @@ function watchOptions(options: WatchKindOptions): WireWatchOptions {
     aggregated: true,
     bootstrapBookmark: options.bootstrapBookmark ?? false,
     strict: options.strict ?? false,
+    caughtUp: false,
     ...(startFromBookmark && { startFromBookmark: startFromBookmark.toUint8Array() }),
   };
 }

@@ -30,13 +30,30 @@ type servers struct {
 }
 
 type request struct {
-	Open  string `json:"open,omitempty"`
-	Close string `json:"close,omitempty"`
+	Open       string `json:"open,omitempty"`
+	Close      string `json:"close,omitempty"`
+	Line       string `json:"line,omitempty"`
+	Soak       string `json:"soak,omitempty"`
+	Kinds      []kind `json:"kinds,omitempty"`
+	IDs        int    `json:"ids,omitempty"`
+	Operations int    `json:"operations,omitempty"`
+	Seed       uint32 `json:"seed,omitempty"`
+	Views      bool   `json:"views,omitempty"`
 }
+
+type kind struct {
+	Namespace string `json:"namespace"`
+	Type      string `json:"type"`
+}
+
+// view is the versions of resources by their ids.
+type view map[string]string
 
 type answer struct {
 	Address string `json:"address"`
 	Error   string `json:"error"`
+	Views   []view `json:"views"`
+	Cuts    int    `json:"cuts"`
 }
 
 var started *servers
@@ -70,42 +87,52 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func (s *servers) ask(r request) (string, error) {
+func (s *servers) ask(r request) (answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var got answer
 	if err := json.NewEncoder(s.input).Encode(r); err != nil {
-		return "", err
+		return got, err
 	}
 	line, err := s.output.ReadBytes('\n')
 	if err != nil {
-		return "", err
+		return got, err
 	}
-	var got answer
 	if err = json.Unmarshal(line, &got); err != nil {
-		return "", err
+		return got, err
 	}
 	if got.Error != "" {
-		return "", errors.New(got.Error)
+		return got, errors.New(got.Error)
 	}
-	return got.Address, nil
+	return got, nil
 }
 
-// dial opens a fresh store of a kind and a connection to it; both end with the test, or the store with the function before.
-func dial(t *testing.T, kind string, options ...grpc.DialOption) (*grpc.ClientConn, func()) {
+// serve opens a fresh store of a kind; it ends with the test, or with the function before.
+func serve(t *testing.T, kind string) (string, func()) {
 	t.Helper()
-	address, err := started.ask(request{Open: kind})
-	require.NoError(t, err)
-	connection, err := grpc.NewClient(address, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	opened, err := started.ask(request{Open: kind})
 	require.NoError(t, err)
 	stop := sync.OnceFunc(func() {
-		_, err := started.ask(request{Close: address})
+		_, err := started.ask(request{Close: opened.Address})
 		require.NoError(t, err)
 	})
-	t.Cleanup(func() {
-		require.NoError(t, connection.Close())
-		stop()
-	})
-	return connection, stop
+	t.Cleanup(stop)
+	return opened.Address, stop
+}
+
+func connect(t *testing.T, address string, options ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	connection, err := grpc.NewClient(address, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, connection.Close()) })
+	return connection
+}
+
+// dial opens a fresh store and a connection to it.
+func dial(t *testing.T, kind string, options ...grpc.DialOption) (*grpc.ClientConn, func()) {
+	t.Helper()
+	address, stop := serve(t, kind)
+	return connect(t, address, options...), stop
 }
 
 func openState(t *testing.T, kind string) state.State {
