@@ -30,7 +30,13 @@ export async function holdersOf(session: Session, { metadata }: Resource): Promi
     const isHolder = (name: string): boolean => name === finalizer || name === actor;
     const retired = names !== undefined && !names.some(isHolder);
     const note = said.find(({ controller }) => isHolder(controller));
-    return { finalizer, actor: actor === '' ? finalizer : actor, since, because: becauseOf(note, names, retired), retired };
+    return {
+      finalizer,
+      actor: actor === '' ? finalizer : actor,
+      since,
+      because: metadata.phase === 'running' ? 'it is in use' : becauseOf(note, names, retired),
+      retired,
+    };
   });
 }
 

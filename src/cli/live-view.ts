@@ -15,8 +15,13 @@ import type { TypesLookup } from './types-lookup.ts';
 const frameMs = 100;
 const tickMs = 1_000;
 
-/** Reasons of children that nothing was done for yet. */
-const unbegun: ReadonlySet<string> = new Set(['NotFound', 'NoStatus', 'NotReady', 'NotObserved']);
+/** How long something waits before a line says why, milliseconds: what passes at once is not worth one. */
+const patienceMs = 1_000;
+
+interface Waiting {
+  text: string;
+  readonly sinceMs: number;
+}
 
 class Subject implements ShownSubject {
   readonly pointer: Pointer;
@@ -59,6 +64,8 @@ export class LiveView implements AsyncDisposable {
   readonly #tell: (line: string) => void;
   readonly #subjects: readonly Subject[];
   readonly #told = new Map<string, string>();
+  /** What is not told yet, in the order in which it came up. */
+  readonly #waiting = new Map<string, Waiting>();
   readonly #stop = new AbortController();
   readonly #started: number;
   readonly #watches: readonly Promise<void>[];
@@ -187,19 +194,51 @@ export class LiveView implements AsyncDisposable {
     this.#wake();
   }
 
-  /** What moved, a line each. What was only planned yet is not worth one. */
+  /** What moved, a line each: what is done at once, what waits once it has waited for a while. */
   #tellChanges(subject: Subject): void {
     const name = shownName(subject.pointer);
-    for (const { type, status, reason, message } of phasesOf(subject.status))
-      if (status !== 'Unknown') this.#tellOne(`${name} phase ${type}`, status === 'True' ? 'done' : reasonText({ reason, message }));
-    for (const entry of subject.status?.children ?? []) {
-      if (entry.ready) this.#tellOne(`${name} ${entry.kind}/${entry.name}`, 'ready');
-      else if (!unbegun.has(entry.reason)) this.#tellOne(`${name} ${entry.kind}/${entry.name}`, reasonText(entry));
+    const children = subject.status?.children ?? [];
+    for (const { type, status, reason, message } of phasesOf(subject.status)) {
+      if (status === 'Unknown') continue;
+      // What a phase says of its children they say themselves.
+      const own = children.some((child) => message.includes(`${child.kind}/${child.name}`)) ? '' : message;
+      this.#tellOne(`${name} phase ${type}`, status === 'True' ? 'done' : undefined, reasonText({ reason, message: own }));
     }
-    this.#tellOne(name, subject.ready ? 'ready' : subject.reason);
+    for (const child of children)
+      this.#tellOne(`${name} ${child.kind}/${child.name}`, child.ready ? 'ready' : undefined, reasonText(child));
+    // The phase at fault says why, where there is one.
+    const why = phasesOf(subject.status).some(({ status }) => status === 'False') ? (subject.readiness?.reason ?? '') : subject.reason;
+    this.#tellOne(name, subject.ready ? 'ready' : undefined, why);
   }
 
-  #tellOne(about: string, text: string): void {
+  #tellOne(about: string, done: string | undefined, why: string): void {
+    const now = this.#context.environment.elapsed();
+    if (done !== undefined) {
+      this.#waiting.delete(about);
+      this.#print(about, done);
+      return;
+    }
+    const waiting = this.#waiting.get(about);
+    if (waiting !== undefined) waiting.text = why;
+    else if (this.#told.get(about) !== why) this.#waiting.set(about, { text: why, sinceMs: now });
+    if (this.#waiting.size > 0) this.#tellLater();
+  }
+
+  #tellLater(): void {
+    if (this.#stop.signal.aborted) return;
+    this.#timer ??= this.#context.environment.after(patienceMs / 4, () => {
+      this.#timer = undefined;
+      const before = this.#context.environment.elapsed() - patienceMs;
+      for (const [about, { text, sinceMs }] of this.#waiting) {
+        if (sinceMs > before) continue;
+        this.#waiting.delete(about);
+        this.#print(about, text);
+      }
+      if (this.#waiting.size > 0) this.#tellLater();
+    });
+  }
+
+  #print(about: string, text: string): void {
     if (this.#told.get(about) === text) return;
     this.#told.set(about, text);
     const { environment } = this.#context;

@@ -48,12 +48,41 @@ export class TypesLookup {
     // A whole type needs no description.
     if (name.includes('.')) return { type: name, defaultNamespace: 'default' };
     const known = this.#definitions.map((each) => each.displayType.toLowerCase()).sort();
+    const meant = nearest(lower, [
+      ...new Set(this.#definitions.flatMap(({ allAliases }) => allAliases.map((alias) => alias.toLowerCase()))),
+    ]);
     throw new UsageError(
-      `unknown type ${name}; ${known.length === 0 ? 'this store describes no types, so write the whole one' : `known are ${known.join(', ')}`}`,
+      `unknown type ${name}; ${known.length === 0 ? 'this store describes no types, so write the whole one' : `known are ${known.join(', ')}`}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
     );
   }
 
   byType(type: string): ResourceDefinitionSpec | undefined {
     return this.#definitions.find((definition) => definition.resourceType === type);
   }
+}
+
+/** The word that was probably meant: at most a third of it is wrong. */
+function nearest(word: string, candidates: readonly string[]): string | undefined {
+  const ranked = candidates
+    .filter((candidate) => Math.abs(candidate.length - word.length) <= 2 && word.length <= 100)
+    .map((candidate) => ({ candidate, distance: editDistance(word, candidate) }))
+    .sort((left, right) => left.distance - right.distance);
+  const [first] = ranked;
+  return first !== undefined && first.distance <= Math.min(2, first.candidate.length / 3) ? first.candidate : undefined;
+}
+
+/** How many letters have to be added, taken away, changed or swapped with their neighbour. */
+function editDistance(left: string, right: string): number {
+  let [before, last]: [number[], number[]] = [[], Array.from({ length: right.length + 1 }, (_, index) => index)];
+  for (let i = 1; i <= left.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= right.length; j++) {
+      const changed = (last[j - 1] as number) + (left[i - 1] === right[j - 1] ? 0 : 1);
+      const swapped =
+        i > 1 && j > 1 && left[i - 1] === right[j - 2] && left[i - 2] === right[j - 1] ? (before[j - 2] as number) + 1 : changed;
+      row.push(Math.min((last[j] as number) + 1, (row[j - 1] as number) + 1, changed, swapped));
+    }
+    [before, last] = [last, row];
+  }
+  return last[right.length] as number;
 }

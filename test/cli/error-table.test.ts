@@ -152,7 +152,7 @@ const taking = leaves.filter(({ required }) => required[0] === 'type');
 describe.each(taking)('$name TYPE ID', ({ name, required }) => {
   const rest = sample(name).slice(2);
   test('an unknown type, one that several types answer to', async () => {
-    expect(await fails([name, 'thign', 'plain', ...rest], 2, /^unknown type thign; known are .*thing/)).toContain(
+    expect(await fails([name, 'thign', 'plain', ...rest], 2, /^unknown type thign; known are .*thing.*; did you mean thing\?\n/)).toContain(
       `steadystate ${name} --help`,
     );
     await fails([name, 'rock', 'plain', ...rest], 2, /rock is ambiguous: Rocks\.example\.dev, Rocks\.other\.dev; write the whole type/);
