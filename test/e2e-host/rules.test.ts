@@ -273,8 +273,8 @@ test('a program that somebody spoils while it runs is put right, and starts agai
     services: {
       a: {
         command: ['./run.sh'],
-        files: { 'run.sh': { content: '#!/bin/sh\nexec sleep 1000\n', mode: '0755' } },
-        ready: { delayMs: 0 },
+        files: { 'run.sh': { content: '#!/bin/sh\necho up\nexec sleep 1000\n', mode: '0755' } },
+        ready: { log: 'up', intervalMs: 20 },
         restart: { initialDelayMs: 10, maxDelayMs: 20 },
       },
       b: sleeper,
@@ -285,7 +285,7 @@ test('a program that somebody spoils while it runs is put right, and starts agai
   writeFileSync(join(host.folder, 'data/run.sh'), '#!/no/such/program\n');
   process.kill(Number(before.pid), 'SIGKILL');
   const again = await host.until('s/a', ({ ready, pid }) => ready && pid !== before.pid);
-  expect(textOf(host, 'run.sh')).toBe('#!/bin/sh\nexec sleep 1000\n');
+  expect(textOf(host, 'run.sh')).toBe('#!/bin/sh\necho up\nexec sleep 1000\n');
   expect(again.restarts).toBeGreaterThanOrEqual(1);
   expect((await host.status('s/b')).restarts).toBe(0);
   expect(readdirSync(join(host.folder, 'data')).filter((name) => name.endsWith('.tmp'))).toEqual([]);
