@@ -24,7 +24,7 @@ export async function diagnose({ command: [program], directory, environment }: S
   if (path === undefined) {
     return program.includes('/')
       ? `the program ${program} does not exist`
-      : `the program ${program} was not found in PATH (${environment.PATH ?? 'unset'})`;
+      : `the program ${program} was not found in PATH (${environment.PATH ?? 'unset'})${await beside(program, directory)}`;
   }
   const found = await stat(path);
   if (found.isDirectory()) return `${path} is a folder, not a program`;
@@ -32,10 +32,18 @@ export async function diagnose({ command: [program], directory, environment }: S
   return await diagnoseInterpreter(path, directory, environment.PATH);
 }
 
+/** A shell's habit: a program of the folder itself needs a path. */
+async function beside(program: string, directory: string): Promise<string> {
+  return (await exists(join(directory, program))) ? `; write ./${program} for the one in ${directory}` : '';
+}
+
 /** A script names its interpreter in its first line, mostly by way of `env`. */
 async function diagnoseInterpreter(path: string, directory: string, searchPath: string | undefined): Promise<string | undefined> {
-  const [, interpreter, rest = ''] = /^#![ \t]*(\S+)(.*)/.exec(await firstBytes(path, 256)) ?? [];
+  // As the kernel reads it: a carriage return is a part of the name.
+  const [, interpreter, rest = ''] = /^#![ \t]*([^ \t\n]+)([^\n]*)/.exec(await firstBytes(path, 256)) ?? [];
   if (interpreter === undefined) return undefined;
+  if (interpreter.endsWith('\r') || rest.endsWith('\r'))
+    return `the interpreter of ${path} is not found: its first line ends as on Windows; save it with plain line ends`;
   if (!(await exists(interpreter))) return `the interpreter ${interpreter} of ${path} does not exist`;
   if (basename(interpreter) !== 'env') return undefined;
   const program = rest.split(/\s+/).find((word) => word !== '' && !word.startsWith('-') && !word.includes('='));

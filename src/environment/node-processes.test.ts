@@ -245,6 +245,11 @@ describe('diagnose', () => {
     expect(await diagnose('./script')).toMatch(/^the interpreter \/no\/such\/interpreter of .*script does not exist$/);
     expect(await diagnose('./by-env')).toMatch(/^the interpreter no-such-interpreter of .*by-env was not found in PATH/);
     expect(await diagnose('./folder')).toMatch(/is a folder, not a program/);
+    await writeFile(join(folder, 'windows'), '#!/bin/sh\r\n', { mode: 0o755 });
+    await writeFile(join(folder, 'windows-env'), '#!/usr/bin/env sh\r\n', { mode: 0o755 });
+    for (const name of ['./windows', './windows-env'])
+      expect(await diagnose(name)).toMatch(/ends as on Windows; save it with plain line ends$/);
+    expect(await diagnose('windows')).toMatch(/was not found in PATH .*; write \.\/windows for the one in /);
     expect(await diagnose('./nothing')).toBe('the program ./nothing does not exist');
     expect(await diagnose('no-such-program')).toMatch(/^the program no-such-program was not found in PATH/);
     expect(await processes.diagnose({ ...request(['sh']), directory: join(folder, 'missing') })).toMatch(

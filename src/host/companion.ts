@@ -92,6 +92,7 @@ export function systemText(error: unknown): string {
     EDQUOT: 'the disk quota is used up; make room',
     ENAMETOOLONG: 'the path is too long; choose a shorter one',
     EMFILE: 'too many open files in this program',
+    E2BIG: 'the command and its environment are too large for this system; put what is large into a file',
   };
   const known = advice[systemCode(error)];
   return known === undefined ? text : `${known} (${text})`;

@@ -60,6 +60,7 @@ test('what cannot start says why; the others go on', async () => {
       path: { ...never, command: ['./gone.sh'] },
       bit: { ...never, command: ['./plain.sh'] },
       interpreter: { ...never, command: ['./odd.sh'] },
+      large: { ...never, command: ['true'], environment: { A: 'x'.repeat(3_000_000) } },
       free: sleeper,
     },
   });
@@ -68,6 +69,7 @@ test('what cannot start says why; the others go on', async () => {
   expect((await cannot('s/path')).message).toMatch(/gone\.sh does not exist/);
   expect((await cannot('s/bit')).message).toMatch(/no execute bit/);
   expect((await cannot('s/interpreter')).message).toMatch(/interpreter \/no\/such\/interpreter/);
+  expect((await cannot('s/large')).message).toMatch(/^the command and its environment are too large for this system/);
   const spec = { command: ['true'], directory: join(host.folder, 'nowhere'), environment: {}, outputFile: join(host.folder, 'alone.log') };
   await host.state.create(processDefinition.create({ id: 'alone', spec }));
   expect((await cannot('alone')).message).toBe(`the folder ${join(host.folder, 'nowhere')} does not exist`);
