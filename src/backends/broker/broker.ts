@@ -370,6 +370,7 @@ export class Broker implements CoreState, AsyncDisposable {
     if (log.size >= this.#historySize * 2) {
       const place = log.end - this.#historySize;
       for (const watcher of collection.kindWatchers) watcher.beforeDrop(collection, place);
+      collection.folds?.append(log, place);
       log.drop(place - log.start);
     }
     const pointerWatchers = collection.pointerWatchers.get(commit.id);

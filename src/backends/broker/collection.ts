@@ -4,6 +4,7 @@ import type { StateEvent } from '../../state/index.ts';
 import type { Bookmarks } from './bookmark.ts';
 import type { Commit } from './commit.ts';
 import { CommitLog } from './commit-log.ts';
+import type { Folds } from './folds.ts';
 import type { KindWatcher } from './kind-watcher.ts';
 import { LabelIndex } from './label-index.ts';
 import { OrderedEntries } from './ordered-entries.ts';
@@ -64,6 +65,8 @@ export class Collection {
   readonly log: CommitLog;
   readonly kindWatchers = new Set<KindWatcher>();
   readonly pointerWatchers = new Map<string, Set<PointerWatcher>>();
+  /** What left the log before lagging watchers have read it; made for the first of them. */
+  folds: Folds | undefined;
   /** Kind watchers whose reader waits; they are woken by the next matching commit and wait anew. */
   waiting = new Set<KindWatcher>();
   /** Watches that are being established: the collection that they hold must stay the one that writes go to. */

@@ -5,8 +5,10 @@ import type { Bookmarks } from './bookmark.ts';
 import type { Collection } from './collection.ts';
 import type { Commit } from './commit.ts';
 import { transitionEvent } from './commit.ts';
+import type { Fold } from './folds.ts';
+import { Folds } from './folds.ts';
 import type { PendingBudget } from './pending.ts';
-import { Pending, resyncEvent } from './pending.ts';
+import { mayBeKnown, Pending, resyncEvent } from './pending.ts';
 
 /** What a watcher needs of its broker. */
 export interface WatcherHost {
@@ -45,11 +47,21 @@ export class KindWatcher implements EventSource {
   readonly #strict: boolean;
   /** Contents still to be given, kind by kind. */
   #snapshot:
-    | { readonly lists: readonly (readonly Resource[])[]; list: number; index: number; readonly revision: number; readonly resync: boolean }
+    | {
+        readonly lists: readonly (readonly Resource[])[];
+        list: number;
+        index: number;
+        readonly revision: number;
+        readonly resync: boolean;
+        /** The reader may know of what was there at this revision, and nobody can tell what of it. */
+        readonly unsureSince?: number;
+      }
     | undefined;
   #afterSnapshot: StateEvent[] = [];
   /** What was dropped from the log before it was read. */
   #pending: Pending | undefined;
+  /** Where the rest of that begins, among what all lagging watchers of the kind share. */
+  #unread: Fold | undefined;
   /** The newest revision in there. */
   #absorbed = 0;
   /** The last bookmark that was given, or the place where the watch began; negative: none before `bootstrapped`. */
@@ -85,7 +97,8 @@ export class KindWatcher implements EventSource {
 
   take(max: number): readonly StateEvent[] {
     if (this.ended) return noEvents;
-    if (this.#snapshot === undefined && this.#afterSnapshot.length === 0 && this.#error === undefined && this.#pending === undefined) {
+    const plain = this.#pending === undefined && this.#unread === undefined;
+    if (plain && this.#snapshot === undefined && this.#afterSnapshot.length === 0 && this.#error === undefined) {
       const shared = this.#takeShared(max);
       if (shared !== undefined) return shared;
     }
@@ -102,6 +115,7 @@ export class KindWatcher implements EventSource {
       return events;
     }
     if (this.#snapshot === undefined && events.length < max) {
+      if (this.#unread !== undefined) this.#readFolds(this.#unread);
       if (this.#pending !== undefined) this.#takePending(events, max);
       if (this.#pending === undefined && this.#snapshot === undefined) this.#takeLog(events, max);
     }
@@ -119,6 +133,8 @@ export class KindWatcher implements EventSource {
     if (this.ended) return;
     this.ended = true;
     this.#pending?.clear();
+    if (this.#unread !== undefined) this.#parts[0]?.collection.folds?.release(this.#unread);
+    this.#unread = undefined;
     this.#snapshot = undefined;
     for (const part of this.#parts) {
       part.collection.kindWatchers.delete(this);
@@ -159,7 +175,8 @@ export class KindWatcher implements EventSource {
   /** Commits before `place` are about to be dropped: what is not read yet is kept by id from now on. */
   beforeDrop(collection: Collection, place: number): void {
     const part = this.#parts.find((candidate) => candidate.collection === collection);
-    if (part === undefined || part.cursor >= place || this.ended) return;
+    // What is shared goes on by itself.
+    if (part === undefined || this.#unread !== undefined || part.cursor >= place || this.ended) return;
     if (this.#strict) {
       this.#pending = undefined;
       for (const each of this.#parts) each.cursor = each.collection.log.end;
@@ -170,7 +187,27 @@ export class KindWatcher implements EventSource {
         ),
       );
     }
-    this.#absorb(collection.log.at(place)?.revision ?? Number.POSITIVE_INFINITY);
+    if (this.#parts.length > 1) return this.#absorb(collection.log.at(place)?.revision ?? Number.POSITIVE_INFINITY);
+    collection.folds ??= new Folds(this.#host.budget);
+    const { folds, log } = collection;
+    if (part.cursor === Math.max(log.start, folds.end)) this.#unread = folds.begin();
+    else {
+      // The first stretch is its own; from the next one on it is everybody's.
+      this.#absorb(log.at(place)?.revision ?? Number.POSITIVE_INFINITY);
+      this.#unread = folds.beginAfter();
+    }
+  }
+
+  /** Takes over what was dropped meanwhile. */
+  #readFolds(start: Fold): void {
+    const part = this.#parts[0] as Part;
+    const folds = part.collection.folds as Folds;
+    this.#pending ??= new Pending(this.#host.budget, this.#query, start.since);
+    folds.tell(start, this.#pending);
+    folds.release(start);
+    this.#unread = undefined;
+    this.#absorbed = Math.max(this.#absorbed, folds.lastRevision);
+    part.cursor = folds.end;
   }
 
   /** Keeps by id what is not read yet and stands below a revision, in the order of all kinds. */
@@ -220,7 +257,10 @@ export class KindWatcher implements EventSource {
       for (; snapshot.index < list.length; snapshot.index++) {
         if (events.length >= max) return;
         const resource = list[snapshot.index] as Resource;
-        if (this.#query === undefined || this.#query(resource.metadata)) {
+        const matches = this.#query === undefined || this.#query(resource.metadata);
+        if (!matches && snapshot.unsureSince !== undefined && mayBeKnown(resource, snapshot.unsureSince))
+          events.push(resyncEvent({ type: 'destroyed', resource }, snapshot.revision, this.#safe, this.#host.bookmarks));
+        if (matches) {
           // No new bookmark: nobody may resume in the middle of the contents.
           events.push(
             snapshot.resync
@@ -242,7 +282,14 @@ export class KindWatcher implements EventSource {
     this.#pending = undefined;
     if (pending.snapshotNeeded) {
       const { revision } = this.#host;
-      this.#snapshot = { lists: this.#parts.map((part) => part.collection.list()), list: 0, index: 0, revision, resync: true };
+      this.#snapshot = {
+        lists: this.#parts.map((part) => part.collection.list()),
+        list: 0,
+        index: 0,
+        revision,
+        resync: true,
+        ...(pending.unsureSince !== undefined && { unsureSince: pending.unsureSince }),
+      };
       this.#afterSnapshot.push(
         Object.freeze({ type: 'noop', revision, bookmark: this.#host.bookmarks.at(revision), resync: true }) as StateEvent,
       );

@@ -29,6 +29,8 @@ export class Pending {
   readonly #since: number;
   /** Above the store's limit live values are not kept: they come from a snapshot, and only what went is remembered. */
   #snapshotNeeded = false;
+  /** What was left out was not looked at by the query: nobody knows what of it the reader has seen. */
+  #unsure = false;
 
   constructor(budget: PendingBudget, query: CompiledQuery | undefined, since: number) {
     this.#budget = budget;
@@ -44,11 +46,32 @@ export class Pending {
     return this.#snapshotNeeded;
   }
 
-  add(key: string, commit: Commit): void {
+  /** After a snapshot the reader may know of things that do not match any more, as they were at this revision. */
+  get unsureSince(): number | undefined {
+    return this.#unsure && this.#query !== undefined ? this.#since : undefined;
+  }
+
+  /** Live values were left out above: they come from a snapshot. */
+  leaveOutLiving(): void {
+    this.#unsure = true;
+    if (!this.#snapshotNeeded) this.#overflow();
+  }
+
+  /** An incarnation went; what of it the reader has seen is not known. */
+  addGone(key: string, old: Resource, revision: number): void {
+    const known = this.#entries.get(key);
+    if (known !== undefined) {
+      this.#entries.delete(key);
+      this.#budget.count--;
+      if (known.base !== undefined) this.#keep(key, { base: known.base, latest: undefined, revision });
+    } else if (Number(old.metadata.uid) <= this.#since) this.#keep(key, { base: old, latest: undefined, revision });
+  }
+
+  add(key: string, commit: Pick<Commit, 'old' | 'value' | 'revision'>): void {
     const visible = (value: Resource | undefined): Resource | undefined =>
       value !== undefined && (this.#query === undefined || this.#query(value.metadata)) ? value : undefined;
     const known = this.#entries.get(key);
-    const base = known === undefined ? visible(commit.old) : known.base;
+    const base = known === undefined ? (visible(commit.old) ?? this.#perhapsSeen(commit.old)) : known.base;
     const latest = visible(commit.value);
     if (known !== undefined) {
       // An entry moves to its newest revision: a map keeps the order of insertion.
@@ -63,6 +86,11 @@ export class Pending {
     // What came after the last delivery is told by the snapshot, or never was there: churn must not pile up.
     else if (latest === undefined && !(Number(base?.metadata.uid) > this.#since))
       this.#keep(key, { base, latest, revision: commit.revision });
+  }
+
+  /** A value that does not match, of something that did perhaps, when the reader last heard of it. */
+  #perhapsSeen(old: Resource | undefined): Resource | undefined {
+    return this.#unsure && old !== undefined && mayBeKnown(old, this.#since) ? old : undefined;
   }
 
   #keep(key: string, entry: PendingEntry): void {
@@ -108,6 +136,11 @@ export class Pending {
     this.#budget.count -= this.#entries.size;
     this.#entries.clear();
   }
+}
+
+/** Whether somebody who read everything up to a revision may know a resource, as it was before it changed. */
+export function mayBeKnown({ metadata }: Resource, revision: number): boolean {
+  return Number(metadata.uid) <= revision && Number(metadata.version) > revision;
 }
 
 type Change =

@@ -2,6 +2,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { SteadystateError } from '../../resource/index.ts';
 import type { StateEvent } from '../../state/index.ts';
 import { manualEnvironment } from '../../testing/index.ts';
+import { Folds } from './folds.ts';
 import type { CommitRecord } from './index.ts';
 import { Broker } from './index.ts';
 import { KindWatcher } from './kind-watcher.ts';
@@ -65,6 +66,25 @@ test('one stalled watcher among 10,000 costs the others nothing, and the writer 
   expect(without.wakes).toBe(100);
 });
 
+test('a thousand stalled watchers cost the writer no more than one: what they have not read is kept once for all', async () => {
+  for (const stalled of [1, 1000]) {
+    await using store = makeStore(8);
+    const watches = await Promise.all(Array.from({ length: stalled }, () => store.watchKind(kind)));
+    for (let index = 0; index < 40; index++) await store.create(thing(`n${index}`));
+    const notes = vi.spyOn(Pending.prototype, 'add');
+    const folds = vi.spyOn(Folds.prototype, 'append');
+    for (let index = 40; index < 400; index++) await store.create(thing(`n${index}`));
+    expect(notes).not.toHaveBeenCalled();
+    expect((folds.mock.contexts.at(-1) as Folds).size).toBeLessThanOrEqual(400);
+    vi.restoreAllMocks();
+    for (const watch of watches.slice(0, 3)) {
+      let created = 0;
+      for await (const event of watch) if (event.type === 'created' && ++created === 400) break;
+    }
+    for (const watch of watches) await watch[Symbol.asyncDispose]();
+  }
+});
+
 test('a write wakes those alone whose query it matches, before or after it; the others do not look', async () => {
   await using store = makeStore();
   await store.create(thing('a', 'web'));
@@ -108,11 +128,12 @@ test('reading and looking make nothing: no collection is there for a kind that w
 test('all lagging watchers together hold no more live entries than the cap, however many there are', async () => {
   await using store = makeStore(4, 50);
   const readers: AsyncIterator<StateEvent, undefined>[] = [];
-  const sizes = vi.spyOn(Pending.prototype, 'add');
+  const pendings = vi.spyOn(Pending.prototype, 'add');
+  const folds = vi.spyOn(Folds.prototype, 'append');
   for (let index = 0; index < 40; index++) readers.push((await store.watchKind(kind))[Symbol.asyncIterator]());
   for (let index = 0; index < 200; index++) await store.create(thing(`n${index}`));
-  const held = new Set(sizes.mock.contexts as Pending[]);
-  expect(held.size).toBe(40);
+  const held = new Set([...(pendings.mock.contexts as Pending[]), ...(folds.mock.contexts as Folds[])]);
+  expect(held.size).toBeGreaterThan(0);
   expect([...held].reduce((sum, { size }) => sum + size, 0)).toBeLessThanOrEqual(50);
   // Whoever comes back ends up with all that is there.
   for (const reader of readers) {
