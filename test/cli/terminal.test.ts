@@ -1,11 +1,13 @@
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { CliIo } from '../../src/cli/index.ts';
 import { runCli } from '../../src/cli/index.ts';
 import { nodeEnvironment } from '../../src/environment/index.ts';
-import { smallStack } from './harness.ts';
+import { program, smallStack } from './harness.ts';
 
 /** As much of a terminal as the live table needs. */
 class Screen {
@@ -84,5 +86,36 @@ describe.each([
     for (const line of screen.lines.filter((each) => !each.includes('http://'))) expect(line.length).toBeLessThanOrEqual(columns);
     expect(screen.escapes.has('m')).toBe(color);
     expect(environment.open.counts()).toEqual({});
+  });
+});
+
+/** The built program on a real terminal, by the program `script`; both streams come as one. */
+async function onTerminal(line: string, variables: Record<string, string> = {}): Promise<string> {
+  const { NO_COLOR: _color, INIT_CWD: _cwd, ...inherited } = process.env;
+  const { stdout } = await promisify(execFile)(
+    'script',
+    ['-qec', `stty cols 80 rows 24; ${process.execPath} ${program} ${line}`, '/dev/null'],
+    {
+      cwd: folder,
+      env: { ...inherited, TERM: 'xterm', ...variables },
+    },
+  );
+  return stdout;
+}
+
+describe.skipIf(spawnSync('script', ['-qec', 'true', '/dev/null']).status !== 0)('a real terminal', () => {
+  const up = 'up small.yaml --store memory: --until ready';
+  test.each([
+    ['as it is', up, {}, true, true],
+    ['NO_COLOR', up, { NO_COLOR: '1' }, true, false],
+    ['an empty NO_COLOR says nothing', up, { NO_COLOR: '' }, true, true],
+    ['--no-color', `${up} --no-color`, {}, true, false],
+    ['a dumb terminal', up, { TERM: 'dumb' }, false, false],
+    ['a pipe', `${up} | cat`, {}, false, false],
+  ])('%s', async (_name, line, variables, draws, colors) => {
+    const text = await onTerminal(line, variables);
+    expect(text).toMatch(/ready: small/);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: escapes are what is looked for.
+    expect({ draws: /\u001b\[\d*[AJ]/.test(text), colors: /\u001b\[\d+m/.test(text) }).toEqual({ draws, colors });
   });
 });

@@ -59,6 +59,35 @@ test('a watch goes on after a bookmark: what came meanwhile is told once', async
   expect((await place.run(['watch', 'stacks', '--from', 'AAAA'])).stderr).toMatch(/bookmark/);
 });
 
+test('events -w goes on too', async () => {
+  const watch = place.start(['events', '-w', '--for', 'stack/small', '-o', 'json']);
+  const event = (note: string) =>
+    JSON.stringify({
+      metadata: { type: 'Events.steadystate.dev', id: note },
+      spec: { note, regarding: { type: 'Stacks.host.steadystate.dev', namespace: 'default', id: 'small' } },
+    });
+  expect((await place.run(['apply', '-f', '-'], { input: event('before') })).code).toBe(0);
+  await watch.shows('"note":"before"');
+  serve.kill('SIGKILL');
+  await serve.result;
+  await start();
+  expect((await place.run(['apply', '-f', '-'], { input: event('after') })).code).toBe(0);
+  await watch.shows('"note":"after"');
+  watch.kill('SIGINT');
+  const { code, stdout, stderr } = await watch.result;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout.match(/"note":"before"/g)).toHaveLength(1);
+});
+
+test('a kept table tells the end of a resource', async () => {
+  const watch = place.start(['get', 'stacks', '-w']);
+  await watch.shows('small');
+  expect((await place.run(['delete', 'stack', 'small'])).code).toBe(0);
+  await watch.shows(/^small +<gone>$/m);
+  watch.kill('SIGINT');
+  expect((await watch.result).code).toBe(0);
+});
+
 test('-w is of tables', async () => {
   expect(await place.run(['get', 'stacks', '-w', '-o', 'json'])).toMatchObject({
     code: 2,

@@ -63,7 +63,7 @@ export async function getCommand(context: CommandContext, typeName: string, ids:
         io.writeError(`no ${visibleText(type.definition?.displayType ?? type.type)} in ${namespaces.join(', ') || 'any namespace'}\n`);
       if (options.watch === true)
         await watchRows(context, session, types, type, namespaces, ids, query, resources, (row) =>
-          io.write(table.render([shape.cells(row)], { columns, headings: false })),
+          io.write(table.render(['spec' in row ? shape.cells(row) : shape.goneCells(row.metadata)], { columns, headings: false })),
         );
     }
     for (const error of found.missing) io.writeError(errorText(error));
@@ -140,7 +140,7 @@ function isNumber(value: unknown): value is number | bigint {
   return typeof value === 'number' || typeof value === 'bigint';
 }
 
-/** Prints a row for each change, its companion's too, until the command is interrupted. */
+/** Prints a row for each change, its companion's too, and for each end, until the command is interrupted. */
 async function watchRows(
   context: CommandContext,
   session: Session,
@@ -150,7 +150,7 @@ async function watchRows(
   ids: readonly string[],
   query: ResourceQuery,
   shown: readonly JoinedResource[],
-  print: (row: JoinedResource) => void,
+  print: (row: JoinedResource | Pick<JoinedResource, 'metadata'>) => void,
 ): Promise<void> {
   const last = new Map<string, string>(shown.map((resource) => [keyOf(resource.metadata), jsonText(pathForm(resource))]));
   const wanted = ({ metadata }: Pick<Resource, 'metadata'>): boolean => ids.length === 0 || ids.includes(metadata.id);
@@ -176,7 +176,8 @@ async function watchRows(
         if (event.type === 'bootstrapped' && --unknown === 0) for (const id of resources.keys()) tellOne(id);
         if (event.type === 'destroyed') {
           into.delete(event.resource.metadata.id);
-          if (own && event.resource.spec !== undefined) last.delete(keyOf(event.resource.metadata));
+          // What was never shown is not missed.
+          if (own && last.delete(keyOf(event.resource.metadata))) print({ metadata: event.resource.metadata });
         }
         if (event.type !== 'created' && event.type !== 'updated') return;
         into.set(event.resource.metadata.id, event.resource);

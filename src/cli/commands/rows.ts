@@ -7,6 +7,8 @@ import { compilePath, valueText } from '../output/jsonpath.ts';
 export interface RowShape {
   readonly headings: readonly string[];
   cells(resource: JoinedResource): readonly string[];
+  /** Of one that is no more. */
+  goneCells(metadata: Pick<JoinedResource['metadata'], 'namespace' | 'id'>): readonly string[];
 }
 
 /** The columns of a type: its own, between the id and the age. */
@@ -32,6 +34,7 @@ export function rowShape(
       ...(hasAge ? [] : ['AGE']),
       ...(options.wide ? ['VERSION', 'OWNER', 'LABELS'] : []),
     ],
+    goneCells: ({ namespace, id }) => [...(options.namespaces ? [namespace] : []), id, '<gone>'],
     cells: (resource) => {
       const { metadata } = resource;
       const age = (): string => ageText(metadata.created, options.nowMs());
