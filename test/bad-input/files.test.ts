@@ -280,7 +280,20 @@ describe('row 24: bundles', () => {
     writeFileSync(place.path('good.yaml'), good);
     mkdirSync(bundle());
     symlinkSync('../good.yaml', `${bundle()}/link.yaml`);
-    for (const path of ['bundle/link.yaml', 'bundle/../good.yaml', place.path('good.yaml')])
+    symlinkSync('bundle', place.path('bundle-link'));
+    mkdirSync(place.path('plain'));
+    writeFileSync(place.path('plain/good.yaml'), good);
+    symlinkSync('plain', place.path('plain-link'));
+    symlinkSync('nowhere', place.path('lost.yaml'));
+    expect(await run(['diff', '-f', 'bundle-link'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('bundle-link/link.yaml is not a plain file'),
+    });
+    expect(await run(['diff', '-f', 'lost.yaml'])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('lost.yaml is a link that leads nowhere'),
+    });
+    for (const path of ['bundle/link.yaml', 'bundle/../good.yaml', place.path('good.yaml'), 'plain', 'plain-link', 'plain-link/good.yaml'])
       expect(await run(['diff', '-f', path]), path).toMatchObject({ code: 6 });
     const piped = await promisify(execFile)('bash', ['-c', `${process.execPath} ${program} apply -f <(cat good.yaml)`], {
       cwd: place.folder,

@@ -60,41 +60,47 @@ async function findPath(path: string, io: CliIo, { files }: Environment) {
 
 async function sourcesOf(path: string, io: CliIo, environment: Environment): Promise<readonly Source[]> {
   if (path === '-') return [{ name: '<stdin>', folder: io.directory, text: await io.readStandardInput() }];
-  const { full, stat } = await findPath(path, io, environment);
+  const { full } = await findPath(path, io, environment);
   const { files } = environment;
-  if (stat.kind === 'directory') {
-    const names = ((await files.list(full)) ?? []).filter((name) => /\.(?:ya?ml|json)$/i.test(name));
-    const sources: Source[] = [];
-    for (const name of names) {
-      const inside = join(full, name);
-      // A link could lead anywhere; what is meant is named by itself.
-      if ((await files.stat(inside))?.kind !== 'file')
-        throw new SteadystateError('Invalid', `${join(path, name)} is not a plain file; name what it points to`);
-      sources.push(await readSource(inside, join(path, name), environment));
-    }
-    if (sources.length === 0) throw new SteadystateError('NotFound', `the folder ${path} holds no .yaml, .yml or .json file`);
-    return sources;
+  const real = await realPathOf(full, files);
+  // A pipe (`-f <(…)`) has a name that leads nowhere: it is read as it is, and is nowhere.
+  if (real === undefined) return [await readSource(full, path, io.directory, environment)];
+  if ((await files.stat(real))?.kind !== 'directory') return [await readSource(real, path, dirname(real), environment)];
+  const names = ((await files.list(real)) ?? []).filter((name) => /\.(?:ya?ml|json)$/i.test(name));
+  const sources: Source[] = [];
+  for (const name of names) {
+    const inside = join(real, name);
+    // A link could lead anywhere; what is meant is named by itself.
+    if ((await files.stat(inside))?.kind !== 'file')
+      throw new SteadystateError('Invalid', `${join(path, name)} is not a plain file; name what it points to`);
+    sources.push(await readSource(inside, join(path, name), real, environment));
   }
-  return [await readSource(await targetOf(full, files), path, environment)];
+  if (sources.length === 0) throw new SteadystateError('NotFound', `the folder ${path} holds no .yaml, .yml or .json file`);
+  return sources;
 }
 
-/** Where links lead. A pipe (`-f <(…)`) has a name that leads nowhere: it is read as it is. */
-async function targetOf(path: string, files: FilePort): Promise<string> {
+async function realPathOf(path: string, files: FilePort): Promise<string | undefined> {
   try {
     return await files.realPath(path);
   } catch (error) {
-    if ((error as { code?: unknown }).code !== 'ENOENT') throw error;
-    return path;
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
   }
 }
 
-async function readSource(path: string, name: string, environment: Environment): Promise<Source> {
+async function readSource(path: string, name: string, folder: string, environment: Environment): Promise<Source> {
   try {
-    return { name, folder: dirname(path), text: utf8Text(await environment.files.read(path, { maxBytes: maximumYamlBytes }), name) };
+    return { name, folder, text: utf8Text(await environment.files.read(path, { maxBytes: maximumYamlBytes }), name) };
   } catch (error) {
-    if ((error as { code?: unknown }).code !== 'EFBIG') throw error;
-    throw new SteadystateError('Invalid', `${name} is longer than ${maximumYamlBytes} bytes`, { cause: error });
+    const code = systemCode(error);
+    if (code === 'EFBIG') throw new SteadystateError('Invalid', `${name} is longer than ${maximumYamlBytes} bytes`, { cause: error });
+    if (code === 'ENOENT') throw new SteadystateError('NotFound', `${name} is a link that leads nowhere`, { cause: error });
+    throw error;
   }
+}
+
+function systemCode(error: unknown): string | undefined {
+  return (error as { readonly code?: string }).code;
 }
 
 const topFields: ReadonlySet<string> = new Set(['metadata', 'spec']);
