@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/backends/sqlite/driver.ts';
 import { StoreFailure } from '../../src/backends/sqlite/failures.ts';
-import { unpackRows } from '../../src/backends/sqlite/packed-rows.ts';
+import { PackedRows } from '../../src/backends/sqlite/packed-rows.ts';
 import type { WriteMessage } from '../../src/backends/sqlite/protocol.ts';
 import { StoreFile } from '../../src/backends/sqlite/store-file.ts';
 import type { Kind } from '../../src/resource/index.ts';
@@ -145,10 +145,8 @@ function open(file: string): StoreFile {
 function contents(store: StoreFile): string {
   const rows: unknown[] = [];
   store.load(({ kinds, bytes }) => {
-    const buffer = Buffer.from(bytes);
-    unpackRows(buffer, ({ kind: number, id, uid, version, start, end }) =>
-      rows.push([new Map(kinds).get(number), id, uid, version, buffer.toString('utf8', start, end)]),
-    );
+    const packed = new PackedRows(bytes);
+    while (packed.next()) rows.push([new Map(kinds).get(packed.kind), packed.id, packed.uid, packed.version, packed.record]);
   });
   const { storeId, revision, historyFloor } = store.opened;
   return JSON.stringify([storeId, revision, rows, [kind, other].map((of) => store.history(of, historyFloor, revision))]);

@@ -1,81 +1,74 @@
-/** What comes before the id and the record of a row: kind, length of the id, length of the record, uid, version. */
-const headerBytes = 28;
-
-/** One stored resource; id and record are UTF-8. */
-export interface PackedRow {
-  readonly kind: number;
-  readonly uid: number;
-  readonly version: number;
-  readonly id: Uint8Array;
-  readonly record: Uint8Array;
-}
+import { crc32 } from 'node:zlib';
 
 /**
- * Collects rows into one buffer, which changes threads without a copy. On the other side the records stay in it,
- * encoded, until somebody asks for one.
+ * One row of the resources as text: kind, checksum, bytes of the id and of the record, and then the part that the checksum covers:
+ * uid, version, id, record. SQLite puts many of them together, so that the thread that reads them makes no value of each.
  */
-export class RowPacker {
-  #buffer: Buffer;
-  #end = 0;
+const packedRow =
+  "kind || ' ' || crc || ' ' || octet_length(id) || ' ' || octet_length(record) || ' ' || uid || '/' || version || '/' || id || record";
 
-  constructor(size: number) {
-    this.#buffer = Buffer.from(new ArrayBuffer(size));
+/** Rows after a uid, so many: the uid of the last, how many, and all of them in one value. */
+export const packedRowsAfter = `SELECT max(uid), count(*), CAST(group_concat(packed, '') AS BLOB) FROM (SELECT uid, ${packedRow} AS packed FROM resources WHERE uid > ? ORDER BY uid LIMIT ?)`;
+
+/** Walks over packed rows. The records stay where they are, encoded, until somebody asks for one. */
+export class PackedRows {
+  readonly buffer: Buffer;
+  kind = 0;
+  crc = 0;
+  uid = 0;
+  version = 0;
+  /** Places in the buffer: of the part that the checksum covers, of the id, of the record, and where that ends. */
+  start = 0;
+  idStart = 0;
+  recordStart = 0;
+  end = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  get empty(): boolean {
-    return this.#end === 0;
-  }
-
-  /** `false` when the row does not fit any more. A row that is larger than the whole buffer makes it larger. */
-  add(row: PackedRow): boolean {
-    const size = headerBytes + row.id.length + row.record.length;
-    if (this.#end + size > this.#buffer.length) {
-      if (this.#end > 0) return false;
-      this.#buffer = Buffer.from(new ArrayBuffer(size));
-    }
-    const buffer = this.#buffer;
-    let at = this.#end;
-    buffer.writeUInt32LE(row.kind, at);
-    buffer.writeUInt32LE(row.id.length, at + 4);
-    buffer.writeUInt32LE(row.record.length, at + 8);
-    buffer.writeDoubleLE(row.uid, at + 12);
-    buffer.writeDoubleLE(row.version, at + 20);
-    at += headerBytes;
-    buffer.set(row.id, at);
-    buffer.set(row.record, at + row.id.length);
-    this.#end = at + row.id.length + row.record.length;
+  /** Goes to the next row; `false`: there is none. Throws where the bytes are no rows. */
+  next(): boolean {
+    if (this.end === this.buffer.length) return false;
+    this.kind = this.#number();
+    this.crc = this.#number();
+    const idBytes = this.#number();
+    const recordBytes = this.#number();
+    this.start = this.end;
+    this.uid = this.#number();
+    this.version = this.#number();
+    this.idStart = this.end;
+    this.recordStart = this.idStart + idBytes;
+    this.end = this.recordStart + recordBytes;
+    if (!(this.end <= this.buffer.length)) throw new RangeError(`a row is cut off at byte ${this.start}`);
     return true;
   }
 
-  /** The rows; the packer must not be used any more. */
-  finish(): Uint8Array<ArrayBuffer> {
-    return new Uint8Array(this.#buffer.buffer as ArrayBuffer, 0, this.#end);
+  /** The checksum that this row should have, for the seed of its kind. */
+  checksum(seed: number): number {
+    return crc32(this.buffer.subarray(this.start, this.end), seed);
   }
-}
 
-export interface UnpackedRow {
-  readonly kind: number;
-  readonly uid: number;
-  readonly version: number;
-  readonly id: string;
-  /** Place of the record in the buffer. */
-  readonly start: number;
-  readonly end: number;
-}
+  get id(): string {
+    return this.buffer.toString('utf8', this.idStart, this.recordStart);
+  }
 
-/** Calls back for each row of a buffer. */
-export function unpackRows(buffer: Buffer, give: (row: UnpackedRow) => void): void {
-  for (let at = 0; at < buffer.length; ) {
-    const idEnd = at + headerBytes + buffer.readUInt32LE(at + 4);
-    const end = idEnd + buffer.readUInt32LE(at + 8);
-    give({
-      kind: buffer.readUInt32LE(at),
-      uid: buffer.readDoubleLE(at + 12),
-      version: buffer.readDoubleLE(at + 20),
-      id: buffer.toString('utf8', at + headerBytes, idEnd),
-      start: idEnd,
-      end,
-    });
-    at = end;
+  get record(): string {
+    return this.buffer.toString('utf8', this.recordStart, this.end);
+  }
+
+  /** Digits up to a separator. */
+  #number(): number {
+    const { buffer } = this;
+    let value = 0;
+    let place = this.end;
+    for (let digit = (buffer[place] ?? Number.NaN) - 48; digit >= 0 && digit <= 9; digit = (buffer[place] ?? Number.NaN) - 48) {
+      value = value * 10 + digit;
+      place++;
+    }
+    // One digit at least, then a space or a slash.
+    if (place === this.end || (buffer[place] !== 0x20 && buffer[place] !== 0x2f)) throw new RangeError(`no number at byte ${this.end}`);
+    this.end = place + 1;
+    return value;
   }
 }

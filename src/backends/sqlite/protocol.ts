@@ -46,7 +46,7 @@ export interface CommitAnswer {
 export interface RowsMessage {
   readonly type: 'rows';
   readonly kinds: readonly (readonly [number: number, kind: Kind])[];
-  readonly bytes: Uint8Array;
+  readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
 /** One value, still encoded. */

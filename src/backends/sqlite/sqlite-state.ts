@@ -9,8 +9,7 @@ import { decodeStored } from './decode-stored.ts';
 import type { FileIdentity } from './file-identity.ts';
 import { changedPath } from './file-identity.ts';
 import { openInWorker } from './open-in-worker.ts';
-import type { UnpackedRow } from './packed-rows.ts';
-import { unpackRows } from './packed-rows.ts';
+import { PackedRows } from './packed-rows.ts';
 import type { CommitAnswer, HistoryRow, OpenAnswer, RowsMessage, StoredValue, WriteMessage } from './protocol.ts';
 import { encodeRecord } from './record-codec.ts';
 import { storeAdminOf } from './store-admin.ts';
@@ -159,6 +158,7 @@ class WorkerCommitter implements Committer {
   }
 }
 
+/** What the records of one buffer have in common. */
 interface RecordSource {
   readonly file: string;
   readonly buffer: Buffer;
@@ -167,35 +167,43 @@ interface RecordSource {
 /** A resource of one of the buffers that came at the start. */
 class LazyRecord implements EncodedResource {
   readonly #source: RecordSource;
-  readonly #row: UnpackedRow;
   readonly #kind: Kind;
+  readonly #id: string;
+  readonly #uid: number;
+  readonly #version: number;
+  readonly #start: number;
+  readonly #end: number;
 
-  constructor(source: RecordSource, kind: Kind, row: UnpackedRow) {
+  constructor(source: RecordSource, kind: Kind, id: string, { uid, version, recordStart, end }: PackedRows) {
     this.#source = source;
     this.#kind = kind;
-    this.#row = row;
+    this.#id = id;
+    this.#uid = uid;
+    this.#version = version;
+    this.#start = recordStart;
+    this.#end = end;
   }
 
   decode(): Resource {
     const { file, buffer } = this.#source;
-    const { id, uid, version, start, end } = this.#row;
-    return decodeStored(file, { kind: this.#kind, id, uid, version }, buffer.toString('utf8', start, end));
+    const place = { kind: this.#kind, id: this.#id, uid: this.#uid, version: this.#version };
+    return decodeStored(file, place, buffer.toString('utf8', this.#start, this.#end));
   }
 }
 
 /** Hands the resources of one buffer to the broker; they stay encoded in it until somebody asks for one. */
 function loadRows(broker: Broker, file: string, { kinds, bytes }: RowsMessage): void {
   const kindOf = new Map(kinds);
-  const source = { file, buffer: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) };
-  unpackRows(source.buffer, (row) => {
-    const kind = kindOf.get(row.kind) as Kind;
-    if (broker.load(kind, row.id, new LazyRecord(source, kind, row))) return;
+  const rows = new PackedRows(bytes);
+  const source = { file, buffer: rows.buffer };
+  while (rows.next()) {
+    const kind = kindOf.get(rows.kind) as Kind;
+    const { id } = rows;
+    if (broker.load(kind, id, new LazyRecord(source, kind, id, rows))) continue;
     throw new SteadystateError(
       'Corrupt',
-      `${file} is damaged: it holds ${kind.type}/${kind.namespace}/${row.id} twice; restore a backup, or repair it`,
-      {
-        pointer: { ...kind, id: row.id },
-      },
+      `${file} is damaged: it holds ${kind.type}/${kind.namespace}/${id} twice; restore a backup, or repair it`,
+      { pointer: { ...kind, id } },
     );
-  });
+  }
 }

@@ -6,7 +6,7 @@ import type { Kind } from '../../resource/index.ts';
 import { openDatabase } from './driver.ts';
 import { StoreFailure } from './failures.ts';
 import { readHead, writeHead } from './head.ts';
-import { unpackRows } from './packed-rows.ts';
+import { PackedRows } from './packed-rows.ts';
 import type { OpenRequest, WriteMessage } from './protocol.ts';
 import { StoreFile } from './store-file.ts';
 
@@ -56,10 +56,8 @@ function contents(store: StoreFile): unknown {
   const { floor } = { floor: store.opened.historyFloor };
   const rows: unknown[] = [];
   store.load(({ kinds, bytes }) => {
-    const buffer = Buffer.from(bytes);
-    unpackRows(buffer, ({ kind: number, id, uid, version, start, end }) =>
-      rows.push([new Map(kinds).get(number), id, uid, version, buffer.toString('utf8', start, end)]),
-    );
+    const packed = new PackedRows(bytes);
+    while (packed.next()) rows.push([new Map(kinds).get(packed.kind), packed.id, packed.uid, packed.version, packed.record]);
   });
   return { opened: store.opened, rows, histories: [kind, other].map((of) => store.history(of, floor, store.opened.revision)) };
 }
@@ -298,6 +296,19 @@ describe('a full disk', () => {
     expect(contents(store)).toMatchObject({ opened: { revision: 1 }, rows: [[other, 'small', 1, 1, '[]']] });
     store.close();
   });
+});
+
+test('resources are given in pieces, whatever their size and their names', () => {
+  const store = open();
+  const ids = ['1/2 3', '\u0000', '/', '漢字', ...Array.from({ length: 700 }, (_, index) => `n${index}`)];
+  const recordOf = (index: number): string => JSON.stringify([`${index}\u0000ü/`, 'x'.repeat(index === 300 ? 3_000_000 : index % 7)]);
+  store.commit(
+    ids.map((id, index) => create(index + 1, id, recordOf(index), index % 2 === 0 ? kind : other)),
+    0,
+  );
+  const { rows } = contents(store) as { readonly rows: readonly unknown[] };
+  expect(rows).toEqual(ids.map((id, index) => [index % 2 === 0 ? kind : other, id, index + 1, index + 1, recordOf(index)]));
+  store.close();
 });
 
 test('the write-ahead log is folded in, and gone after the end', () => {

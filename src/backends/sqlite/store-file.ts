@@ -9,7 +9,7 @@ import { identitiesOf, ownPath } from './file-identity.ts';
 import type { Head } from './head.ts';
 import { toggle, writeHead } from './head.ts';
 import { openFile, putHead } from './open-file.ts';
-import { RowPacker } from './packed-rows.ts';
+import { PackedRows, packedRowsAfter } from './packed-rows.ts';
 import type { CommitAnswer, HistoryRow, OpenedStore, OpenRequest, RowsMessage, WriteMessage } from './protocol.ts';
 import { checkHistory, readHistory } from './read-history.ts';
 import { created, destroyed, updated } from './schema.ts';
@@ -106,37 +106,45 @@ export class StoreFile {
     };
   }
 
-  /** Gives all resources, many at a time. */
+  /** Gives all resources, many at a time, each of which is right. */
   load(give: (message: RowsMessage) => void): void {
     const byNumber = new Map([...this.#kinds.values()].map((row) => [row.number, row]));
     const kinds = [...byNumber].map(([number, { kind }]) => [number, kind] as const);
     let count = 0;
     let digest = 0;
-    let packer = new RowPacker(bytesPerMessage);
-    const flush = (): void => {
-      if (!packer.empty) give({ type: 'rows', kinds, bytes: packer.finish() });
-      packer = new RowPacker(bytesPerMessage);
-    };
     guard(this.#file, () => {
-      const all = this.#database.prepare('SELECT uid, version, kind, CAST(id AS BLOB), crc, CAST(record AS BLOB) FROM resources');
-      all.setReturnArrays(true);
-      type Columns = readonly [number, number, number, Uint8Array, number, Uint8Array];
-      for (const [uid, version, number, id, crc, record] of all.iterate() as Iterable<unknown> as Iterable<Columns>) {
-        const kind = byNumber.get(number);
-        if (kind === undefined || crc !== resourceChecksum(kind.seed, uid, version, id, record)) {
-          throw damaged(this.#file, `the record of resource ${uid} (${Buffer.from(id ?? '').toString()}) does not match its checksum`);
+      const some = this.#database.prepare(packedRowsAfter);
+      some.setReturnArrays(true);
+      let wanted = 64;
+      for (let after = -1; ; ) {
+        const [last, found, bytes] = some.get(after, wanted) as unknown as readonly [number | null, number, Uint8Array<ArrayBuffer> | null];
+        if (last === null || bytes === null) break;
+        const rows = new PackedRows(bytes);
+        let read = 0;
+        while (this.#nextRow(rows)) {
+          const kind = byNumber.get(rows.kind);
+          if (kind === undefined || rows.crc !== rows.checksum(kind.seed))
+            throw damaged(this.#file, `the record of resource ${rows.uid} (${rows.id}) does not match its checksum`);
+          read++;
+          digest = toggle(digest, rows.uid, rows.version);
         }
-        count++;
-        digest = toggle(digest, uid, version);
-        const row = { kind: number, uid, version, id, record };
-        if (packer.add(row)) continue;
-        flush();
-        packer.add(row);
+        if (read !== found) throw damaged(this.#file, `of ${found} resources up to ${last} only ${read} can be read`);
+        count += read;
+        after = last;
+        wanted = Math.max(1, Math.min(5_000, Math.floor((wanted * bytesPerMessage) / bytes.length)));
+        give({ type: 'rows', kinds, bytes });
       }
     });
-    flush();
     if (count !== this.#head.count || digest !== this.#head.digest)
       throw damaged(this.#file, `${this.#head.count} resources were written, ${count} are found, or others`);
+  }
+
+  #nextRow(rows: PackedRows): boolean {
+    try {
+      return rows.next();
+    } catch (error) {
+      throw damaged(this.#file, `resources after ${rows.uid} cannot be read`, error);
+    }
   }
 
   /** Makes writes durable: all of them, or none. */

@@ -30,7 +30,7 @@ function handle(request: WorkerRequest): unknown {
   if (store === undefined) throw new StoreFailure({ code: 'Unavailable', message: 'the store is not open' });
   switch (request.call) {
     case 'load':
-      return store.load((rows) => post(rows, [rows.bytes.buffer as ArrayBuffer]));
+      return store.load((rows) => post(rows, [rows.bytes.buffer]));
     case 'commit':
       return store.commit(request.writes, request.at);
     case 'history':
