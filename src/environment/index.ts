@@ -1,5 +1,6 @@
 export type * from './environment.ts';
 export type * from './files.ts';
+export { guarded, guardedMetrics, guardedTracer } from './guarded.ts';
 export type * from './logger.ts';
 export { lineLogger, makeLogger, silentLogger } from './loggers.ts';
 export { MemoryMetrics, noMetrics } from './memory-metrics.ts';

@@ -1,5 +1,6 @@
 import { addAbortListener, setMaxListeners } from 'node:events';
 import type { Environment, Logger } from '../environment/index.ts';
+import { guarded } from '../environment/index.ts';
 import type { Kind, Pointer } from '../resource/index.ts';
 import { invalid } from '../resource/index.ts';
 import type { CoreState } from '../state/index.ts';
@@ -11,7 +12,6 @@ import { isQueueController } from './controller.ts';
 import { Feeds } from './feeds.ts';
 import type { ControllerGraph } from './graph.ts';
 import { graphOf } from './graph.ts';
-import { guarded } from './guarded.ts';
 import { QueueRunner } from './queue-runner.ts';
 import { registrationProblem } from './registration.ts';
 import type { Runner, RunnerOptions } from './runner.ts';

@@ -4,6 +4,7 @@ import { connect } from 'node:http2';
 import type { ListenOptions } from 'node:net';
 import { dirname } from 'node:path';
 import type { Environment } from '../environment/index.ts';
+import { guarded } from '../environment/index.ts';
 import type { DefinitionRegistry } from '../resource/index.ts';
 import { invalid, SteadystateError } from '../resource/index.ts';
 import type { CoreState } from '../state/index.ts';
@@ -48,7 +49,7 @@ export interface Server extends AsyncDisposable {
  * Rejects with Invalid for an address, Locked where another server takes connections.
  */
 export async function serveState(options: ServeStateOptions): Promise<Server> {
-  const { environment } = options;
+  const environment = guarded(options.environment);
   const addresses = options.listen.map((text) => parseListenAddress(text, options.directory));
   const stopping = new AbortController();
   // Every watch listens.

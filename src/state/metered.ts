@@ -1,5 +1,5 @@
 import type { Environment } from '../environment/index.ts';
-import { noMetrics } from '../environment/index.ts';
+import { guardedMetrics, noMetrics } from '../environment/index.ts';
 import type { Kind, Pointer } from '../resource/index.ts';
 import { errorCode } from '../resource/index.ts';
 import type { CoreState, TeardownOptions } from './core-state.ts';
@@ -14,12 +14,10 @@ import type { CallOptions } from './options.ts';
 export function metered(core: CoreState, options: { readonly environment: Environment }): CoreState {
   const { environment } = options;
   if (environment.metrics === noMetrics) return core;
-  const calls = environment.metrics.counter('steadystate_state_calls_total', 'Calls of the state, by how they ended', [
-    'call',
-    'type',
-    'code',
-  ]);
-  const seconds = environment.metrics.histogram('steadystate_state_call_seconds', 'Duration of calls of the state', ['call', 'type']);
+  // A call that went well must not fail because it could not be counted.
+  const metrics = guardedMetrics(environment.metrics);
+  const calls = metrics.counter('steadystate_state_calls_total', 'Calls of the state, by how they ended', ['call', 'type', 'code']);
+  const seconds = metrics.histogram('steadystate_state_call_seconds', 'Duration of calls of the state', ['call', 'type']);
   const { teardown, teardownAndDestroy, watchNamespaces, finalizerNotes } = core;
 
   async function measure<Value>(call: string, { type }: Pick<Kind, 'type'>, perform: () => Promise<Value>): Promise<Value> {

@@ -1,5 +1,5 @@
 import type { Span, SpanAttributes, Tracer } from '../environment/index.ts';
-import { noTracer } from '../environment/index.ts';
+import { guardedTracer, noTracer } from '../environment/index.ts';
 import type { Kind, Pointer } from '../resource/index.ts';
 import { errorCode } from '../resource/index.ts';
 import type { CoreState, TeardownOptions } from './core-state.ts';
@@ -11,8 +11,9 @@ import type { CallOptions } from './options.ts';
  * code as `steadystate.code`. `span` in a call's options is its parent, and what lies below (a server far away, too) gets the new
  * span as its own. A watch is one call, from asking to established. With `noTracer` it is the store itself.
  */
-export function traced(core: CoreState, tracer: Tracer): CoreState {
-  if (tracer === noTracer) return core;
+export function traced(core: CoreState, given: Tracer): CoreState {
+  if (given === noTracer) return core;
+  const tracer = guardedTracer(given);
   const { teardown, teardownAndDestroy, watchNamespaces, finalizerNotes } = core;
 
   async function trace<Options extends CallOptions, Value>(

@@ -239,3 +239,26 @@ test('a trace goes on in a server: its calls are spans below those of the client
   // Nobody named a parent for the very first call.
   expect(byName('steadystate.v1.Control/Info')?.parent).toBeUndefined();
 });
+
+test('metrics and a tracer that throw fail no call', async () => {
+  const broken = (): never => {
+    throw new Error('out of ink');
+  };
+  const half: Span = { context: undefined, setAttributes: broken, addEvent: broken, fail: broken, end: broken, run: broken };
+  const instrument = { add: broken, set: broken, observe: broken };
+  const metrics = { counter: () => instrument, gauge: () => instrument, histogram: () => instrument };
+  const directory = await mkdtemp(join(tmpdir(), 'steadystate-'));
+  for (const tracer of [{ start: broken }, { start: () => half }] satisfies Tracer[]) {
+    const environment = nodeEnvironment({ metrics, tracer });
+    await using core = memoryState({ environment });
+    const watched = metered(traced(core, tracer), { environment });
+    const control = { version: '1', pid: 1, store: 'memory:' };
+    await using server = await serveState({ state: watched, environment, listen: ['unix:s'], directory, control });
+    await using remote = await openRemoteState({ address: server.addresses[0] as string, environment });
+    const made = await remote.create({ metadata: pointer, spec: 1 });
+    expect(await watched.get(pointer)).toEqual(made);
+    await expect(remote.create({ metadata: pointer, spec: 1 })).rejects.toMatchObject({ code: 'Conflict' });
+    expect((await remote.list(kind)).items).toHaveLength(1);
+  }
+  await rm(directory, { recursive: true });
+});

@@ -1,8 +1,12 @@
-import type { Environment, Logger, Metrics, Span, Tracer } from '../environment/index.ts';
-import { noMetrics, noSpan, noTracer } from '../environment/index.ts';
+import type { Environment } from './environment.ts';
+import type { Logger } from './logger.ts';
+import { noMetrics } from './memory-metrics.ts';
+import type { Metrics } from './metrics.ts';
+import type { Span, Tracer } from './tracing.ts';
+import { noSpan, noTracer } from './tracing.ts';
 
-/** The environment, with a logger, metrics and a tracer that never throw: what they do must not end a worker. */
-export function guarded(environment: Environment, log: Logger): Environment {
+/** The environment, with a logger, metrics and a tracer that never throw: what they do must not end a worker, nor fail a call. */
+export function guarded(environment: Environment, log: Logger = environment.log): Environment {
   return {
     ...environment,
     log: guardedLogger(log),
@@ -18,7 +22,8 @@ function guardedLogger(log: Logger): Logger {
   };
 }
 
-function guardedMetrics(metrics: Metrics): Metrics {
+/** Metrics that never throw; those that drop everything are given as they are. */
+export function guardedMetrics(metrics: Metrics): Metrics {
   if (metrics === noMetrics) return metrics;
   const none = { add: () => {}, set: () => {}, observe: () => {} };
   return {
@@ -37,7 +42,8 @@ function guardedMetrics(metrics: Metrics): Metrics {
   };
 }
 
-function guardedTracer(tracer: Tracer): Tracer {
+/** A tracer that never throws; the one that records nothing is given as it is. */
+export function guardedTracer(tracer: Tracer): Tracer {
   if (tracer === noTracer) return tracer;
   return { start: (name, options) => guardedSpan(quietly(() => tracer.start(name, options)) ?? noSpan) };
 }
@@ -45,7 +51,7 @@ function guardedTracer(tracer: Tracer): Tracer {
 function guardedSpan(span: Span): Span {
   if (span === noSpan) return span;
   return {
-    context: span.context,
+    context: quietly(() => span.context),
     setAttributes: (attributes) => quietly(() => span.setAttributes(attributes)),
     addEvent: (name, attributes) => quietly(() => span.addEvent(name, attributes)),
     fail: (error) => quietly(() => span.fail(error)),
