@@ -91,9 +91,7 @@ export class ProcessKeeper {
 
   /** After the last reconcile: stops what runs, the last started first, or only stops looking after it. */
   async shutDown(context: ControllerContext): Promise<void> {
-    const slots = [...this.#slots.values()].sort(
-      (left, right) => compareIds(right.run?.startedAtText ?? '', left.run?.startedAtText ?? '') || right.order - left.order,
-    );
+    const slots = [...this.#slots.values()].sort((left, right) => startedLater(right, left) || right.order - left.order);
     for (const slot of slots) {
       const { run } = slot;
       if (run === undefined) continue;
@@ -377,4 +375,11 @@ export class ProcessKeeper {
   #wakeWaiting(): void {
     for (const slot of this.#slots.values()) if (slot.waiting) this.#wake?.(slot.pointer);
   }
+}
+
+/** Positive when the first was started later. Only of adopted ones the wall clock must tell, which may have jumped. */
+function startedLater({ run: first }: Slot, { run: second }: Slot): number {
+  if (first === undefined || second === undefined || first.own !== second.own)
+    return Number(first?.own ?? false) - Number(second?.own ?? false);
+  return first.own ? 0 : compareIds(first.startedAtText, second.startedAtText);
 }

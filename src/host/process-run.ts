@@ -27,6 +27,8 @@ export class ProcessRun {
   readonly identity: ProcessIdentity;
   readonly startedAtText: string;
   readonly outputStart: number;
+  /** This program started it; an adopted one was there before. */
+  readonly own: boolean;
   /** When it was started or found, on elapsed time. */
   readonly since: number;
   /** Set once its leader has ended. */
@@ -42,7 +44,8 @@ export class ProcessRun {
   #readiness: ReadinessWatch | undefined;
   #readinessDigest = '';
 
-  private constructor(options: RunOptions) {
+  private constructor(options: RunOptions, own: boolean) {
+    this.own = own;
     this.#environment = options.environment;
     this.uid = options.uid;
     this.identity = options.identity;
@@ -54,21 +57,21 @@ export class ProcessRun {
 
   /** A child of this program. */
   static started(gate: GatedProcess, options: RunOptions): ProcessRun {
-    const run = new ProcessRun(options);
+    const run = new ProcessRun(options, true);
     void gate.exited.then((exit) => run.#end(exitStatus(exit, options.environment.timestamp())));
     return run;
   }
 
   /** A process of an earlier instance, which lives. */
   static adopted(options: RunOptions): ProcessRun {
-    const run = new ProcessRun(options);
+    const run = new ProcessRun(options, false);
     run.#polling = run.#poll(run.#stopPolling.signal).catch(() => {});
     return run;
   }
 
   /** A process of an earlier instance, which is gone. */
   static gone(options: RunOptions): ProcessRun {
-    const run = new ProcessRun(options);
+    const run = new ProcessRun(options, false);
     run.#end({ text: adoptedExitText, at: options.environment.timestamp() });
     return run;
   }

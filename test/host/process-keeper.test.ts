@@ -415,6 +415,22 @@ test('stopping the operator stops the last started first, one after the other; l
   await w[Symbol.asyncDispose]();
 });
 
+test('a wall clock that jumps changes no order: the last started is stopped first, and those that were adopted last of all', async () => {
+  const w = await world({ onShutdown: 'leave' });
+  await w.declare({}, 'a');
+  await w.declare({}, 'b');
+  await w.stop();
+  await w.startAgain('stop');
+  w.environment.setNow(w.environment.now() - 86_400_000);
+  await w.declare({}, 'c');
+  w.environment.setNow(w.environment.now() - 86_400_000);
+  await w.declare({}, 'd');
+  w.machine.log.length = 0;
+  await w.stop();
+  expect(w.machine.log.filter((line) => line.startsWith('SIG'))).toEqual(['SIGTERM 103', 'SIGTERM 102', 'SIGTERM 101', 'SIGTERM 100']);
+  await w[Symbol.asyncDispose]();
+});
+
 test('a restart that is asked for happens once, also over a crash of the operator', async () => {
   await using w = await world();
   await w.declare({ restartAt: 'first' });
