@@ -71,8 +71,9 @@ async function interrupted(where: Workplace, args: readonly string[], shows: Reg
 test('each example does what it says', async () => {
   expect(examples.length).toBeGreaterThan(30);
   const variables = { EDITOR: 'true', VISUAL: '', TMPDIR: place.folder };
-  // What takes things away comes last.
-  const order = (example: string): number => (/^delete/.test(example) ? 2 : /^release-finalizer/.test(example) ? 1 : 0);
+  // What takes things away comes last, and behind it what needs a store that nobody has open.
+  const order = (example: string): number =>
+    /^store (?:restore|repair)/.test(example) ? 3 : /^delete/.test(example) ? 2 : /^release-finalizer/.test(example) ? 1 : 0;
   for (const example of [...examples].sort((a, b) => order(a) - order(b))) {
     let args = words(example);
     if (args.includes('BOOKMARK')) {
@@ -80,6 +81,10 @@ test('each example does what it says', async () => {
       const bookmark = [...stdout.matchAll(/"bookmark":"([^"]+)"/g)].at(-1)?.[1] as string;
       args = args.map((word) => (word === 'BOOKMARK' ? bookmark : word));
       await place.run(['annotate', 'stack', 'shop', `at=${bookmark}`, '--overwrite']);
+    }
+    if (order(example) === 3) {
+      up.kill('SIGINT');
+      await up.result;
     }
     if (example.startsWith('delete')) await place.run(['apply', '-f', 'shop.yaml', '--wait']);
     if (example.startsWith('release-finalizer')) await withFinalizer(args);
