@@ -8,7 +8,7 @@ import type { CliIo } from './io.ts';
 import { programVersion } from './version.ts';
 
 /** Commands that go on by design, or say themselves what was not reached in time. */
-const ownTimeouts: ReadonlySet<string> = new Set(['up', 'serve', 'apply', 'delete', 'wait', 'edit']);
+const ownTimeouts: ReadonlySet<string> = new Set(['up', 'serve', 'apply', 'delete', 'wait', 'edit', 'store']);
 
 /** Gathers an option that may be given several times. */
 const several = (value: string, before: readonly string[]): readonly string[] => [...before, value];

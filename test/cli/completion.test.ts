@@ -93,6 +93,11 @@ test.each([
     ['completion', ''],
     ['bash', 'zsh', 'fish'],
   ],
+  [
+    ['store', 're'],
+    ['repair', 'restore'],
+  ],
+  [['store', 'import', ''], [':files']],
   [['up', '--until', ''], ['ready']],
   [['get', 'unknown', ''], []],
   [['nonsense', ''], []],

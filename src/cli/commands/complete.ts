@@ -214,6 +214,8 @@ async function operandsOf(context: CommandContext, typed: Typed): Promise<Candid
           ]),
         };
       });
+    case 'verb':
+      return plainWords(...(await import('./store.ts')).storeVerbs);
     case 'shell':
       return plainWords('bash', 'zsh', 'fish');
     case undefined:
