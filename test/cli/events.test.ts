@@ -56,6 +56,17 @@ test('of one resource, whether it is the workload or the child; by type of event
   expect(await names('-A')).toMatch(/^events\/strange\nevents\/first\nevents\/second\nevents\/far\n/);
 });
 
+test('a description ends with what was recorded of the resource', async () => {
+  const { stdout } = await place.run(['describe', 'stack', 'small']);
+  expect(stdout).toMatch(
+    /\nevents:\n {2}LAST SEEN +TYPE +REASON +COUNT +MESSAGE\n(?: {2}\S+ +Normal +Created +1 +created .*\n)+ {2}\S+ +Normal +Ready /,
+  );
+  expect((await place.run(['describe', 'process', 'small/web'])).stdout).toMatch(
+    /\nevents:\n.*\n {2}\S+ +Normal +Created +1 +created Processes\/small\/web\n$/,
+  );
+  expect((await place.run(['describe', 'event', 'first'])).stdout).not.toContain('events:');
+});
+
 test('every output', async () => {
   const about = ['events', '--for', 'process/other/api'];
   expect(JSON.parse((await place.run([...about, '-o', 'json'])).stdout)).toMatchObject({

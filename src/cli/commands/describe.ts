@@ -10,6 +10,7 @@ import { ageText } from '../output/age.ts';
 import { fileForm } from '../output/format.ts';
 import { Table } from '../output/table.ts';
 import { targetOf } from '../target.ts';
+import { recordedTable } from './events.ts';
 
 /** `describe TYPE ID` */
 export async function describeCommand(context: CommandContext, typeName: string, id: string): Promise<number> {
@@ -31,6 +32,8 @@ export async function describeCommand(context: CommandContext, typeName: string,
       if (Array.isArray(conditions) && conditions.length > 0)
         io.write(`conditions:\n${indent(conditionTable(conditions, environment.now()))}`);
     }
+    const recorded = await recordedTable(session, types, pointer, environment.now());
+    if (recorded !== '') io.write(`events:\n${indent(recorded)}`);
     return exitCodes.ok;
   });
 }

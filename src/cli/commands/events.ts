@@ -1,5 +1,5 @@
 import type { Pointer, Resource } from '../../resource/index.ts';
-import { compareIds } from '../../resource/index.ts';
+import { compareIds, isForbiddenError } from '../../resource/index.ts';
 import type { StateEvent } from '../../state/index.ts';
 import { stringifyYaml } from '../../wire/index.ts';
 import type { EventSpec } from '../../workload/index.ts';
@@ -26,6 +26,9 @@ export interface EventsOptions {
   readonly watch?: boolean;
   readonly headers?: boolean;
 }
+
+/** How many events a description shows. */
+const mostRecorded = 20;
 
 /** `events [--for TYPE/ID] [-w]`: what was recorded, the last seen at the end. */
 export async function eventsCommand(context: CommandContext, options: EventsOptions): Promise<number> {
@@ -57,6 +60,28 @@ export async function eventsCommand(context: CommandContext, options: EventsOpti
     if (options.watch === true) await watchEvents(context, session, type.type, namespaces, events, fits, (event) => print([event], true));
     return exitCodes.ok;
   });
+}
+
+/** What was recorded of one resource, in a table, the last seen at the end; empty: nothing was. */
+export async function recordedTable(session: Session, types: TypesLookup, pointer: Pointer, nowMs: number): Promise<string> {
+  let items: readonly Resource[];
+  try {
+    ({ items } = await session.state.list({ namespace: pointer.namespace, type: eventDefinition.type }));
+  } catch (error) {
+    // Whoever may see a resource need not see what was recorded.
+    if (isForbiddenError(error)) return '';
+    throw error;
+  }
+  const events = items
+    .filter((event) => isAbout(event, pointer))
+    .sort(byTime)
+    .slice(-mostRecorded);
+  if (events.length === 0) return '';
+  const rows = events.map((event) => {
+    const spec = specOf(joinStatus(event, undefined, types));
+    return [ageText(textOf(spec.lastSeen), nowMs), textOf(spec.type), textOf(spec.reason), textOf(spec.count), textOf(spec.note)];
+  });
+  return new Table(['LAST SEEN', 'TYPE', 'REASON', 'COUNT', 'MESSAGE']).render(rows, { columns: 0 });
 }
 
 function severitiesOf(text: string | undefined): readonly string[] | undefined {
