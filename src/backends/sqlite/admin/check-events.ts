@@ -7,7 +7,7 @@ import type { Job } from './jobs.ts';
 import type { OpenStore } from './open-store.ts';
 import { rowOf } from './rows.ts';
 
-const eventsPerStep = 500;
+const eventsPerStep = 100;
 
 /** Looks at every event: each revision above the floor has one, each is intact, and each value leads to the next. */
 export function* checkEvents(store: OpenStore, findings: Findings): Job<number> {

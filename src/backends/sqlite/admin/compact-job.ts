@@ -19,8 +19,8 @@ export interface CompactAnswer {
 }
 
 /** So many events go, and so many pages are given back, in one step. */
-const eventsPerStep = 300;
-const pagesPerStep = 64;
+const eventsPerStep = 150;
+const pagesPerStep = 32;
 
 /** Drops old events, then gives free pages back. Each step is a commit of its own: cut off anywhere, the store is right. */
 export function* compactJob(store: OwnedStore, { keep, before }: CompactRequest): Job<CompactAnswer> {

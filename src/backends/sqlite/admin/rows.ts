@@ -17,8 +17,8 @@ export interface StoredRow {
 export const rowColumns = 'uid, version, kind, id, crc, record, private';
 
 /** What one step may read, about: rows with an id and a record of so many characters together. */
-const stepCharacters = 200_000;
-const stepRows = 500;
+const stepCharacters = 50_000;
+const stepRows = 100;
 
 export interface RowsRead {
   readonly rows: readonly StoredRow[];
