@@ -193,6 +193,7 @@ describe('a server of others', () => {
     await serveLittle();
     const core = await open();
     expect(core.control).toBeUndefined();
+    expect([core.watchNamespaces, core.waitForRevision, core.finalizerNotes]).toEqual([undefined, undefined, undefined]);
     expect(core.capabilities).toMatchObject({ globalRevision: false, incarnations: false, multiKindWatch: false });
     expect(await core.teardown?.({ ...kind, id: 'a' })).toBe(false);
     expect(await core.teardown?.({ ...kind, id: 'a' })).toBe(false);

@@ -106,8 +106,10 @@ async function readInfo(calls: Calls): Promise<InfoResponse | undefined> {
 class RemoteCore implements RemoteState {
   readonly capabilities: Capabilities;
   readonly control: ControlClient | undefined;
-  /** Absent: the server is not one of ours, and the protocol cannot say it. */
+  // Absent: the server is not one of ours, and the protocol cannot say it.
   readonly watchNamespaces?: NonNullable<CoreState['watchNamespaces']>;
+  readonly waitForRevision?: NonNullable<CoreState['waitForRevision']>;
+  readonly finalizerNotes?: NonNullable<CoreState['finalizerNotes']>;
   readonly #calls: Calls;
   readonly #environment: Environment;
   readonly #codec: ResourceCodec;
@@ -122,7 +124,11 @@ class RemoteCore implements RemoteState {
     this.#codec = new ResourceCodec(options.registry);
     this.#close = close;
     this.control = info && new ControlClient(calls, info, this.#codec);
-    if (info !== undefined) this.watchNamespaces = (type, given) => this.#watchNamespaces(type, given);
+    if (info !== undefined) {
+      this.watchNamespaces = (type, given) => this.#watchNamespaces(type, given);
+      this.waitForRevision = (revision, given) => this.#waitForRevision(revision, given);
+      this.finalizerNotes = (pointer, given) => this.#finalizerNotes(pointer, given);
+    }
     this.capabilities =
       info === undefined
         ? noCapabilities
@@ -319,17 +325,14 @@ class RemoteCore implements RemoteState {
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
   }
 
-  async waitForRevision(revision: number, options: CallOptions = {}): Promise<void> {
+  async #waitForRevision(revision: number, options: CallOptions = {}): Promise<void> {
     this.#refuse(options.signal);
-    if (this.control === undefined) throw new SteadystateError('Unsupported', 'this server has no common revision to wait for');
     await this.#calls.unary(controlService.waitForRevision, { revision }, { call: 'get', signal: options.signal, span: options.span });
   }
 
-  async finalizerNotes(pointer: Pointer, options: CallOptions = {}): Promise<readonly FinalizerNote[]> {
+  async #finalizerNotes(pointer: Pointer, options: CallOptions = {}): Promise<readonly FinalizerNote[]> {
     this.#refuse(options.signal);
     checkPointer(pointer);
-    if (this.control === undefined)
-      throw new SteadystateError('Unsupported', 'this server remembers nothing of finalizers', { pointer: bare(pointer) });
     const context = {
       call: 'get' as const,
       pointer: bare(pointer),
