@@ -1,5 +1,7 @@
+import type { Pointer } from '../resource/index.ts';
 import { findError, visibleText } from '../resource/index.ts';
 import { ExitError, UsageError } from './exit-codes.ts';
+import { shellWord } from './output/names.ts';
 
 /** What standard error says of a failure: what and where by its message, then what to do. */
 export function errorText(error: unknown): string {
@@ -20,6 +22,10 @@ export function visibleLines(text: string): string {
   return text.replace(/[^\n\t]+/g, visibleText);
 }
 
+function words({ type, id, namespace }: Pointer): string {
+  return `${shellWord(type)} ${shellWord(id)} -n ${shellWord(namespace)}`;
+}
+
 /** What to do about a failure, where its message does not say so. */
 function adviceOf(error: unknown): string | undefined {
   if (error instanceof UsageError) return `see: steadystate ${error.command === undefined ? '' : `${error.command} `}--help`;
@@ -27,16 +33,15 @@ function adviceOf(error: unknown): string | undefined {
   const { pointer } = known ?? {};
   switch (known?.code) {
     case 'NotFound':
-      return pointer && `see what there is: steadystate get ${pointer.type} -n ${pointer.namespace}`;
+      return pointer && `see what there is: steadystate get ${shellWord(pointer.type)} -n ${shellWord(pointer.namespace)}`;
     case 'Conflict':
       if (pointer === undefined) return undefined;
       if (known.reason === 'phase')
-        return `it is on its way out; ask: steadystate why ${pointer.type} ${pointer.id} -n ${pointer.namespace}, or wait for its end with --for=destroyed`;
-      if (known.reason === 'version')
-        return `see what is there now: steadystate get ${pointer.type} ${pointer.id} -n ${pointer.namespace} -o yaml`;
+        return `it is on its way out; ask: steadystate why ${words(pointer)}, or wait for its end with --for=destroyed`;
+      if (known.reason === 'version') return `see what is there now: steadystate get ${words(pointer)} -o yaml`;
       return undefined;
     case 'Ambiguous':
-      return pointer && `see whether it happened: steadystate get ${pointer.type} ${pointer.id} -n ${pointer.namespace} -o yaml`;
+      return pointer && `see whether it happened: steadystate get ${words(pointer)} -o yaml`;
     case 'Throttled':
       return 'the server is busy; try again in a while';
     case 'NoSpace':

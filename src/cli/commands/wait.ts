@@ -6,6 +6,7 @@ import { deadline, timeoutMs, withSession } from '../context.ts';
 import { ExitError, exitCodes, UsageError } from '../exit-codes.ts';
 import { companionOf, joinStatus } from '../joined.ts';
 import { compilePath, valueText } from '../output/jsonpath.ts';
+import { shellWord } from '../output/names.ts';
 import type { Session } from '../session.ts';
 import { targetOf } from '../target.ts';
 import type { TypesLookup } from '../types-lookup.ts';
@@ -115,7 +116,7 @@ export async function waitDestroyed(
     const holders = last?.metadata.finalizers ?? [];
     throw new ExitError(
       exitCodes.timedOut,
-      `${pointerText(pointer)} is still there${holders.length > 0 ? `; finalizers: ${holders.map(visibleText).join(', ')}` : ''}; ask: steadystate why ${pointer.type} ${visibleText(pointer.id)}`,
+      `${pointerText(pointer)} is still there${holders.length > 0 ? `; finalizers: ${holders.map(visibleText).join(', ')}` : ''}; ask: steadystate why ${shellWord(pointer.type)} ${shellWord(pointer.id)}`,
     );
   }
   context.io.signal.throwIfAborted();

@@ -10,6 +10,7 @@ import { holdersOf } from '../holders.ts';
 import { companionOf } from '../joined.ts';
 import { ageText } from '../output/age.ts';
 import { jsonText, parseOutput } from '../output/format.ts';
+import { shellWord } from '../output/names.ts';
 import type { Session } from '../session.ts';
 import { targetOf } from '../target.ts';
 import type { TypesLookup } from '../types-lookup.ts';
@@ -120,7 +121,9 @@ async function explain(
 
 /** Who holds it by one finalizer, since when, and because of what. */
 function causeOf({ finalizer, actor, since, because, retired }: Holder, typeName: string, { id }: Pointer): Cause {
-  const release = retired ? `; if none will come back: steadystate release-finalizer ${typeName} ${id} ${finalizer}` : '';
+  const release = retired
+    ? `; if none will come back: steadystate release-finalizer ${shellWord(typeName)} ${shellWord(id)} ${shellWord(finalizer)}`
+    : '';
   return {
     about: `finalizer ${finalizer}`,
     reason: `held by ${actor}${since === '' ? '' : ` since ${since}`}`,

@@ -10,3 +10,9 @@ export function nameOf({ metadata }: { readonly metadata: Pick<Resource['metadat
 export function shownName(metadata: Pick<Resource['metadata'], 'type' | 'id'>): string {
   return visibleText(nameOf({ metadata }).trimEnd());
 }
+
+/** A word of a command that a person may copy: quoted where a shell would read more in it. Ids come from anywhere. */
+export function shellWord(text: string): string {
+  const shown = visibleText(text);
+  return /^[\w./:@%+,][\w./:@%+,=-]*$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
+}

@@ -6,6 +6,7 @@ import { ageText, durationText, parseDuration } from './age.ts';
 import { jsonText, parseOutput, structured } from './format.ts';
 import { diffText, lineDiff } from './line-diff.ts';
 import { masked } from './mask.ts';
+import { shellWord } from './names.ts';
 import { Table } from './table.ts';
 import { cutMiddle, cutText, padText, textWidth } from './text-width.ts';
 
@@ -155,6 +156,13 @@ shop/db                          CrashLoopBackOff   false   exited with 1: yyyy�
   test('escapes and newlines are shown, not obeyed', () => {
     expect(new Table(['ID']).render([['a\u001b[31m\n\u202e']], { columns: 0 })).toBe('ID\na\\x1b[31m\\n\\u202e\n');
   });
+});
+
+test('a word of a command to copy is one word for a shell', () => {
+  for (const plain of ['shop', 'shop/api', 'Stacks.host.example.dev/finalizer', 'a-b_c:1@x']) expect(shellWord(plain)).toBe(plain);
+  expect(shellWord('a; rm -r ~')).toBe("'a; rm -r ~'");
+  expect(shellWord("it's")).toBe("'it'\\''s'");
+  for (const evil of ['', '-x', '$(x)', '`x`', 'a b', 'a\nb', '*', '~', '資源', '#', '!x']) expect(shellWord(evil)).toMatch(/^'.*'$/);
 });
 
 describe('structured output', () => {
