@@ -24,6 +24,7 @@ export const rooms = {
   state: { knows: ['resource'] },
   // Ports of ours on libraries of others, each behind a subpath of its own.
   'adapters/prometheus': { knows: ['environment'], packages: ['prom-client'] },
+  'adapters/protobuf': { knows: ['resource'], packages: ['@bufbuild/protobuf'] },
   'adapters/opentelemetry': { knows: ['environment'], packages: ['@opentelemetry/api'] },
   queue: { knows: ['environment'] },
   // The YAML library is loaded at the first text that needs it.

@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 
 const folder = dirname(fileURLToPath(import.meta.url));
 const cache = join(folder, '..', '..', '.cache', 'bench');
-const program = join(cache, 'peers');
+/** The program that holds the workloads in Go, once it is built. */
+export const goProgram = join(cache, 'peers');
 
 /** @type {{ readonly missing: string | undefined } | undefined} */
 let built;
@@ -16,7 +17,7 @@ let built;
 export function missingGo() {
   if (built === undefined) {
     mkdirSync(cache, { recursive: true });
-    const { error, status, stderr } = spawnSync('go', ['build', '-C', folder, '-o', program, '.'], { encoding: 'utf8' });
+    const { error, status, stderr } = spawnSync('go', ['build', '-C', folder, '-o', goProgram, '.'], { encoding: 'utf8' });
     if (error !== undefined) built = { missing: 'Go is not installed' };
     else built = { missing: status === 0 ? undefined : `the peers in Go do not build: ${stderr.trim().split('\n').at(-1)}` };
   }
@@ -28,7 +29,7 @@ export function missingGo() {
  * @param {string} name
  * @param {Readonly<Record<string, string | number | boolean>>} options
  */
-export const runGo = (name, options = {}) => runWorkload(program, [name], options);
+export const runGo = (name, options = {}) => runWorkload(goProgram, [name], options);
 
 /**
  * Runs a program that prints one line of JSON, each part of the workload with what it took.

@@ -1,0 +1,19 @@
+// @ts-check
+// A server of ours over the store in memory, at the socket that is named, until its input ends.
+import { nodeEnvironment } from 'steadystate';
+import { memoryState } from 'steadystate/memory';
+import { serveState } from 'steadystate/server';
+
+const environment = nodeEnvironment();
+const state = memoryState({ environment });
+const server = await serveState({
+  state,
+  environment,
+  listen: [`unix:${process.argv[2]}`],
+  directory: '/',
+  control: { version: '0', pid: process.pid, store: 'memory:' },
+});
+console.log('ready');
+for await (const _ of process.stdin);
+await server.stop(0);
+await state[Symbol.asyncDispose]();

@@ -1,0 +1,1 @@
+export { protobufCodec } from './protobuf-codec.ts';
