@@ -4,8 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { readProto } from '../../../scripts/descriptors.mjs';
 import { Bytes, DefinitionRegistry, defineResource } from '../../resource/index.ts';
-import { decode, encode, ResourceCodec } from '../../wire/index.ts';
-import { resourceCodec } from '../../wire/messages.ts';
+import { ResourceCodec } from '../../wire/index.ts';
 import { protobufCodec } from './index.ts';
 
 const { file } = readProto(
@@ -94,7 +93,7 @@ describe('a codec of a descriptor', () => {
     });
     const wire = new ResourceCodec(new DefinitionRegistry([rooms]));
     const resource = rooms.create({ id: 'a', spec: { title: 'Blue', seats: 4 } });
-    const sent = decode(resourceCodec, encode(resourceCodec, wire.toWire(resource)));
+    const sent = wire.toWire(resource);
     expect(sent.spec?.yamlSpec).toBe('{"title":"Blue","seats":4}');
     expect(codec.decode(sent.spec?.protoSpec as Uint8Array)).toMatchObject({ title: 'Blue', seats: 4 });
     expect(wire.fromWire(sent).spec).toMatchObject({ title: 'Blue', seats: 4 });
