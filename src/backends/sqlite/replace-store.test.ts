@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, linkSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../environment/index.ts';
+import { seal } from './checksum.ts';
 import { openDatabase } from './driver.ts';
+import { identityOf } from './file-identity.ts';
 import { openSqliteState, repairStore, restoreStore, storeFileAdmin } from './index.ts';
 import type { SqliteState } from './sqlite-state.ts';
 
@@ -179,6 +181,60 @@ describe('restore', () => {
   });
 });
 
+describe('a replacement that was cut off', () => {
+  /** A store that was killed with its log beside it, and a new file that is to take its place. */
+  async function killedAndNew(): Promise<{ readonly crashed: string; readonly made: string; readonly note: string }> {
+    const crashed = join(folder, 'crashed.db');
+    await using state = await open();
+    await state.create(thing('a'));
+    await state.admin.backup(copy);
+    await state.create(thing('b'));
+    crash(state, crashed);
+    const { storeId } = await check(copy);
+    const leftovers = ['-wal', '-holder'].map((end) => [end, identityOf(`${crashed}${end}`)]);
+    return { crashed, made: copy, note: seal(JSON.stringify({ storeId, leftovers })) };
+  }
+
+  test('before the new file had its name: the old store is there, with its log', async () => {
+    const { crashed, note } = await killedAndNew();
+    writeFileSync(`${crashed}-handover`, note);
+    await using state = await open(crashed);
+    expect(await ids(state)).toEqual(['a', 'b']);
+    expect(existsSync(`${crashed}-handover`)).toBe(false);
+  });
+
+  test('after it: the new store is there, without the log of the old one', async () => {
+    const { crashed, made, note } = await killedAndNew();
+    writeFileSync(`${crashed}-handover`, note);
+    renameSync(made, crashed);
+    await using state = await open(crashed);
+    expect(await ids(state)).toEqual(['a']);
+    expect(existsSync(`${crashed}-handover`)).toBe(false);
+    await state.create(thing('c'));
+  });
+
+  test('a note that cannot be read is no hindrance', async () => {
+    const { crashed, made } = await killedAndNew();
+    writeFileSync(`${crashed}-handover`, 'damaged');
+    rmSync(`${crashed}-wal`);
+    rmSync(`${crashed}-holder`);
+    renameSync(made, crashed);
+    await using state = await open(crashed);
+    expect(await ids(state)).toEqual(['a']);
+  });
+
+  test('a second name that was left of the store in use goes at the next try', async () => {
+    await using state = await open();
+    await state.create(thing('a'));
+    await state.admin.backup(copy);
+    await state[Symbol.asyncDispose]();
+    linkSync(file, `${file}.replaced-1`);
+    const { replaced } = await restoreStore({ file, backup: copy, environment });
+    expect(existsSync(`${file}.replaced-1`)).toBe(false);
+    expect((await check(replaced)).findings).toEqual([]);
+  });
+});
+
 describe('repair', () => {
   /** A store with a hundred resources on several pages, two kinds, long and short ones. */
   async function fill(): Promise<void> {
@@ -229,6 +285,19 @@ describe('repair', () => {
     expect(done.recovered).toBeGreaterThan(3);
     expect([done.dropped, done.lost]).toEqual([[], 0]);
     expect((await check()).findings).toEqual([]);
+  });
+
+  test('finds the rows that a page does not list any more', async () => {
+    await fill();
+    damage(file, (bytes) => {
+      const [first = 0] = pagesWith(bytes, '"n":55,');
+      expect(bytes[first]).toBe(0x0d);
+      // It says that it has two rows.
+      return bytes.fill(2, first + 4, first + 5);
+    });
+    expect((await check()).findings.length).toBeGreaterThan(0);
+    const done = await repairStore({ file, environment });
+    expect([done.resources, done.dropped, done.lost]).toEqual([96, [], 0]);
   });
 
   test('says what is gone with a page, as far as the events know it', async () => {

@@ -6,6 +6,8 @@ export interface RawCell {
   readonly columns: readonly RawValue[];
   /** The other pages that it stands on. */
   readonly overflow: readonly number[];
+  /** What it takes of its own page. */
+  readonly bytes: number;
 }
 
 export type RawValue = null | number | string | Buffer;
@@ -52,17 +54,38 @@ function cellAt(raw: RawFile, page: Buffer, place: number): RawCell | undefined 
   const overflow: number[] = [];
   const payload = payloadOf(raw, page, key.next, size.value, overflow);
   const columns = payload && columnsOf(payload);
-  return columns && { key: key.value, columns, overflow };
+  const here = localBytes(raw.usable, size.value);
+  return columns && { key: key.value, columns, overflow, bytes: key.next - place + here + (here < size.value ? 4 : 0) };
+}
+
+/** How much of a row stands on its own page. */
+function localBytes(usable: number, size: number): number {
+  const most = usable - 35;
+  if (size <= most) return size;
+  const least = Math.floor(((usable - 12) * 32) / 255) - 23;
+  const wanted = least + ((size - least) % (usable - 4));
+  return wanted <= most ? wanted : least;
+}
+
+/** How many bytes of rows a page of a table must have: all that is neither free nor its list. `undefined`: it does not add up. */
+export function rowBytes(raw: RawFile, bytes: Buffer, number: number): number | undefined {
+  const start = number === 1 ? 100 : 0;
+  const content = bytes.readUInt16BE(start + 5) || 65_536;
+  let free = bytes[start + 7] ?? 0;
+  for (let block = bytes.readUInt16BE(start + 1), last = 0; block !== 0; ) {
+    if (block <= last || block + 4 > raw.usable) return undefined;
+    free += bytes.readUInt16BE(block + 2);
+    last = block;
+    block = bytes.readUInt16BE(block);
+  }
+  return raw.usable - content - free;
 }
 
 /** All of a row's bytes; the rest of a long one stands on a chain of pages of its own. */
 function payloadOf(raw: RawFile, page: Buffer, start: number, size: number, overflow: number[]): Buffer | undefined {
   const { usable } = raw;
-  const most = usable - 35;
-  if (size <= most) return start + size <= page.length ? page.subarray(start, start + size) : undefined;
-  const least = Math.floor(((usable - 12) * 32) / 255) - 23;
-  const wanted = least + ((size - least) % (usable - 4));
-  const here = wanted <= most ? wanted : least;
+  const here = localBytes(usable, size);
+  if (here === size) return start + size <= page.length ? page.subarray(start, start + size) : undefined;
   if (start + here + 4 > page.length || size > usable * (raw.pageCount + 100_000)) return undefined;
   const parts = [page.subarray(start, start + here)];
   let left = size - here;

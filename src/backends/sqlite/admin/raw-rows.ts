@@ -2,7 +2,7 @@ import type { EventPlace } from '../checksum.ts';
 import { eventChecksum, kindSeed } from '../checksum.ts';
 import type { KindRow } from '../store-file.ts';
 import type { RawCell, RawValue } from './raw-cells.ts';
-import { isTableLeaf, listedCells, possibleCells, saysItsType } from './raw-cells.ts';
+import { isTableLeaf, listedCells, possibleCells, rowBytes, saysItsType } from './raw-cells.ts';
 import type { RawFile } from './raw-file.ts';
 import type { StoredRow } from './rows.ts';
 import { isIntact } from './rows.ts';
@@ -16,11 +16,8 @@ export interface RawRows {
   broken(row: Pick<StoredRow, 'uid' | 'id' | 'version' | 'kind'>): void;
 }
 
-/**
- * Reads every page of a file, its write-ahead log too; `known`: the kinds that are known already. `thorough`: does not believe what
- * pages list, and looks for rows at every place; slow.
- */
-export function readRaw(raw: RawFile, known: readonly KindRow[], rows: RawRows, thorough: boolean): void {
+/** Reads every page of a file, its write-ahead log too; `known`: the kinds that are known already. */
+export function readRaw(raw: RawFile, known: readonly KindRow[], rows: RawRows): void {
   const free = raw.freePages();
   const kinds = new Map(known.map((row) => [row.number, row]));
   const cells = function* (): Generator<{ readonly cell: RawCell; readonly listed: boolean }> {
@@ -28,14 +25,17 @@ export function readRaw(raw: RawFile, known: readonly KindRow[], rows: RawRows, 
     const suspicious: Buffer[] = [];
     const look = function* (bytes: Buffer, number: number): Generator<{ readonly cell: RawCell; readonly listed: boolean }> {
       let whole = true;
+      let read = 0;
       for (const cell of listedCells(raw, bytes, number)) {
         if (cell === undefined) whole = false;
         else {
           for (const page of cell.overflow) overflow.add(page);
+          read += cell.bytes;
           yield { cell, listed: true };
         }
       }
-      if (!whole || thorough) suspicious.push(bytes);
+      // What the page holds and does not list stands there all the same.
+      if (!whole || read !== rowBytes(raw, bytes, number)) suspicious.push(bytes);
     };
     const unnamed: (readonly [number, Buffer])[] = [];
     for (const { number, bytes } of raw.pages()) {

@@ -41,11 +41,8 @@ export function* repairJob(request: RepairRequest): Job<RepairAnswer> {
     const [acknowledged = 0] = held.revisions;
     // The log may have been cut off behind what SQLite takes for its end.
     if (!salvage.complete || acknowledged > Math.max(...held.revisions.slice(1), 0)) {
-      for (const thorough of [false, true]) {
-        yield { step: thorough ? 'looking for rows on every page' : 'reading every page', done: 0, total: 0 };
-        salvage.throughPages(raw, thorough);
-        if (salvage.complete) break;
-      }
+      yield { step: 'reading every page', done: 0, total: 0 };
+      salvage.throughPages(raw);
     }
     const lost = salvage.tell();
     const revision = revisionPast([...held.revisions, salvage.newest], now);

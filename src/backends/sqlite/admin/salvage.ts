@@ -77,33 +77,28 @@ export class Salvage {
   }
 
   /** What stands on the pages, whether or not anything leads to them. */
-  throughPages(raw: RawFile, thorough: boolean): void {
+  throughPages(raw: RawFile): void {
     const found = new Map<number, readonly [StoredRow, KindRow]>();
     const kinds = new Map<number, KindRow>();
     let newest: EventPlace | undefined;
-    readRaw(
-      raw,
-      this.#kinds,
-      {
-        kinds: (all) => {
-          for (const kind of all) kinds.set(kind.number, kind);
-        },
-        resource: (row, kind) => {
-          this.newest = Math.max(this.newest, row.version);
-          if ((found.get(row.uid)?.[0].version ?? this.#copy.versionOf(row.uid) ?? 0) < row.version) found.set(row.uid, [row, kind]);
-        },
-        event: (place, kind) => {
-          const { uid, id, revision, change } = place;
-          if (revision > (newest?.revision ?? 0)) newest = place;
-          if (revision > (this.#last.get(uid)?.version ?? 0))
-            this.#last.set(uid, { uid, id, kind, version: revision, gone: change === destroyed });
-        },
-        broken: (row) => {
-          if (!this.#broken.has(row.uid)) this.#broken.set(row.uid, { ...row, kind: kinds.get(row.kind) });
-        },
+    readRaw(raw, this.#kinds, {
+      kinds: (all) => {
+        for (const kind of all) kinds.set(kind.number, kind);
       },
-      thorough,
-    );
+      resource: (row, kind) => {
+        this.newest = Math.max(this.newest, row.version);
+        if ((found.get(row.uid)?.[0].version ?? this.#copy.versionOf(row.uid) ?? 0) < row.version) found.set(row.uid, [row, kind]);
+      },
+      event: (place, kind) => {
+        const { uid, id, revision, change } = place;
+        if (revision > (newest?.revision ?? 0)) newest = place;
+        if (revision > (this.#last.get(uid)?.version ?? 0))
+          this.#last.set(uid, { uid, id, kind, version: revision, gone: change === destroyed });
+      },
+      broken: (row) => {
+        if (!this.#broken.has(row.uid)) this.#broken.set(row.uid, { ...row, kind: kinds.get(row.kind) });
+      },
+    });
     if (newest !== undefined && newest.revision >= (this.#sums?.revision ?? 0)) this.#sums = newest;
     this.newest = Math.max(this.newest, newest?.revision ?? 0);
     for (const [uid, [row, kind]] of found) {
