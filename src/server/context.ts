@@ -42,7 +42,7 @@ export function unary<Request, Response>(
 /** A unary method around a function that answers a frame. */
 export function unaryFramed<Request>(
   context: HandlerContext,
-  method: EncodedMethod<Request, unknown>,
+  method: Pick<EncodedMethod<Request, unknown>, 'path' | 'requestDeserialize'>,
   name: CallName,
   handle: (request: Request, call: ServerCall, part: CallOptions) => Promise<{ readonly framed: Uint8Array; readonly trailers?: Trailers }>,
 ): UnaryMethod {

@@ -258,6 +258,19 @@ describe('calls', () => {
     expect(forms((changed.value as { resource: typeof resource }).resource)).toEqual([[1, 2], 'n: 1\n']);
   });
 
+  test('a spec that is protobuf alone outlives an update of metadata, byte for byte', async () => {
+    const client = clientOf(await serve());
+    const spec = { protoSpec: Uint8Array.of(255, 0, 1), yamlSpec: '' };
+    const made = await call(client, stateService.create, { resource: { ...wire('a'), spec }, options: { owner: '' } });
+    const { resource } = made.value as { resource: ReturnType<typeof wire> };
+    const labelled = { ...resource, metadata: { ...(resource.metadata as NonNullable<typeof resource.metadata>), labels: { a: 'b' } } };
+    const changed = await call(client, stateService.update, { newResource: labelled, options: { owner: '' } });
+    expect(forms((changed.value as { resource: typeof resource }).resource)).toEqual([[255, 0, 1], '']);
+    expect(await call(client, stateService.teardown, request('a'))).toMatchObject({ code: 0 });
+    const got = await call(client, stateService.get, { ...kind, id: 'a' });
+    expect(forms((got.value as { resource: typeof resource }).resource)).toEqual([[255, 0, 1], '']);
+  });
+
   test('what cannot travel is refused at the write', async () => {
     const client = clientOf(await serve({ limits: { requestBytes: 8 * 1024 * 1024 } }));
     const resource = { ...wire('a'), spec: { protoSpec: new Uint8Array(3_950_000), yamlSpec: '' } };
@@ -371,8 +384,9 @@ describe('watches', () => {
     await state[Symbol.asyncDispose]();
     state = memoryState({ environment, historySize: 16 });
     const client = clientOf(await serve());
-    const slow = watch(client, { options: { aggregated: true } });
-    await slow.next();
+    const slow = watch(client, { options: { aggregated: true, bootstrapContents: true } });
+    expect(await slow.next()).toEqual([]);
+    expect((await slow.next()).map(({ eventType }) => eventType)).toEqual([3]);
     slow.stream.pause();
     const text = 'x'.repeat(20_000);
     for (let index = 0; index < 3000; index++) {
@@ -386,7 +400,9 @@ describe('watches', () => {
     const latest = new Map<string, string | undefined>();
     let events = 0;
     while ([...latest.values()].filter((value) => Number(value) > 2990).length < 10) {
-      for (const { resource } of await slow.next()) {
+      for (const { resource, eventType } of await slow.next()) {
+        // Never a second BOOTSTRAPPED, and nothing that others would not know.
+        expect([0, 1, 2]).toContain(eventType);
         latest.set(resource?.metadata?.id ?? '', resource?.metadata?.version);
         events++;
       }

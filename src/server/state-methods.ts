@@ -37,9 +37,11 @@ export function stateMethods(context: HandlerContext): readonly ServerMethod[] {
       if (newResource?.spec?.protoSpec.length === 0) await refuseLostForm(state, codec, resource);
       return written(await state.update(resource, { owner: options.owner, actor: actorOf(call), expectedPhase, ...part }));
     }),
-    unary(context, stateService.destroy, 'destroy', async (request, _call, part) => {
+    unaryFramed(context, stateService.destroy, 'destroy', async (request, _call, part) => {
       await state.destroy(pointerOf(request), { owner: request.options.owner, ...part });
-      return {};
+      // Others may have written since: it is at or after the destroy.
+      const revision = context.revision?.();
+      return { framed: itemsFrame([]), ...(revision !== undefined && { trailers: { [revisionKey]: String(revision) } }) };
     }),
     unary(context, stateService.teardown, 'teardown', async (request, _call, part) => ({
       destroyReady: await state.teardown(pointerOf(request), { owner: request.options.owner, ...part }),

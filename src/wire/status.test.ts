@@ -30,6 +30,7 @@ const errors: readonly SteadystateError[] = [
   new SteadystateError('Invalid', 'bad\nfield', { pointer, issues: [{ path: 'spec.a[0]', message: 'expected text' }] }),
   new SteadystateError('Throttled', 'slow down', { retryAfterMs: 1500 }),
   new SteadystateError('Locked', 'locked', { holder: 'pid 1' }),
+  new SteadystateError('Unsupported', 'not served', { kind: { namespace: 'default', type: 'Things.example.dev' } }),
   ...(['Unsupported', 'Unavailable', 'NoSpace', 'Corrupt', 'Forbidden', 'Unauthenticated', 'Timeout', 'Gone', 'Closed'] as ErrorCode[]).map(
     (code) => new SteadystateError(code, code),
   ),

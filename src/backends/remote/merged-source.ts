@@ -1,4 +1,5 @@
 import type { Kind, SteadystateError } from '../../resource/index.ts';
+import { findError } from '../../resource/index.ts';
 import type { EventSource, StateEvent } from '../../state/index.ts';
 
 /** One kind, and the events of its own watch; the error instead when it could not be watched. */
@@ -13,7 +14,7 @@ interface OpenPart {
 }
 
 /** Whether an error is about one kind of several, and not about the call or the connection. */
-export function isOfKind({ code }: SteadystateError): boolean {
+function isOfKind({ code }: SteadystateError): boolean {
   return code === 'Forbidden' || code === 'Unsupported' || code === 'NotFound';
 }
 
@@ -119,4 +120,25 @@ export class MergedSource implements EventSource {
     this.#bootstrapping = this.#bootstrapping.filter((other) => other !== source);
     this.#endBootstrap();
   }
+}
+
+/** Watches each kind by itself. Rejects when one cannot be watched for a reason that is not its own. */
+export async function openEachKind(
+  kinds: readonly Kind[],
+  bootstrap: boolean,
+  open: (kind: Kind) => Promise<EventSource>,
+): Promise<MergedSource> {
+  const opened = await Promise.allSettled(kinds.map(open));
+  const parts: KindPart[] = [];
+  let failed: unknown;
+  for (const [index, result] of opened.entries()) {
+    const kind = kinds[index] as Kind;
+    const error = result.status === 'rejected' ? findError(result.reason) : undefined;
+    if (result.status === 'fulfilled') parts.push({ kind, source: result.value });
+    else if (error !== undefined && isOfKind(error)) parts.push({ kind, source: error });
+    else failed ??= result.reason;
+  }
+  if (failed === undefined) return new MergedSource(parts, bootstrap);
+  for (const { source } of parts) if ('take' in source) source.close();
+  throw failed;
 }

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
+import { Client, credentials, Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../environment/index.ts';
 import { makeResource } from '../../resource/index.ts';
@@ -9,7 +9,7 @@ import type { Server } from '../../server/index.ts';
 import { serveState } from '../../server/index.ts';
 import type { CoreState, StateEvent, Watch } from '../../state/index.ts';
 import type { UpdateRequest } from '../../wire/index.ts';
-import { grpcCodes, ResourceCodec, stateService } from '../../wire/index.ts';
+import { controlService, grpcCodes, ResourceCodec, stateService } from '../../wire/index.ts';
 import { memoryState } from '../memory/index.ts';
 import type { RemoteState } from './index.ts';
 import { openRemoteState } from './index.ts';
@@ -86,6 +86,38 @@ describe('a lost connection', () => {
     await serve();
     expect(await next()).toMatchObject({ type: 'errored', error: { code: 'InvalidBookmark' } });
     expect(await next()).toBeUndefined();
+  });
+
+  test('a watch whose place was compacted away meanwhile ends in an error, not in silence', async () => {
+    await state[Symbol.asyncDispose]();
+    state = memoryState({ environment, historySize: 16 });
+    await serve();
+    const core = await open();
+    const next = reader(await core.watchKind(kind));
+    await state.create(thing('a'));
+    expect(await next()).toMatchObject({ type: 'created' });
+    await server?.stop(0);
+    for (let index = 0; index < 100; index++) await state.create(thing(`n${index}`));
+    await serve();
+    expect(await next()).toMatchObject({ type: 'errored', error: { code: 'InvalidBookmark' } });
+    expect(await next()).toBeUndefined();
+  });
+
+  test('a watch that is refused for a quota when it goes on tries again', async () => {
+    server = await serveState({ state, environment, listen: ['unix:s'], directory, control, limits: { watchesInTotal: 1 } });
+    const watch = await (await open()).watchKind(kind);
+    const next = reader(watch);
+    await server.stop(0);
+    server = await serveState({ state, environment, listen: ['unix:s'], directory, control, limits: { watchesInTotal: 1 } });
+    // Somebody else is faster.
+    const other = await openRemoteState({ address: address(), environment });
+    const theirs = await other.watchKind(kind);
+    await state.create(thing('a'));
+    await environment.sleep(400);
+    await theirs[Symbol.asyncDispose]();
+    await other[Symbol.asyncDispose]();
+    expect(await next()).toMatchObject({ type: 'created', resource: { metadata: { id: 'a' } } });
+    await watch[Symbol.asyncDispose]();
   });
 
   test('a watch that is closed while it waits leaves nothing behind', async () => {
@@ -216,6 +248,21 @@ describe('a server of others', () => {
     });
     await remote?.[Symbol.asyncDispose]();
   });
+});
+
+test('writes under a lease: the server says honestly that it has none', async () => {
+  await serve();
+  const core = await open();
+  expect(core.control?.info.capabilities).not.toContain('fencedWrites');
+  const client = new Client(address(), credentials.createInsecure());
+  const { path, requestSerialize, responseDeserialize } = controlService.fencedWrite;
+  const fence = { ...kind, id: 'lease', holder: 'me', term: 1 };
+  const request = { fence, destroy: { ...kind, id: 'a', options: { owner: '' } } };
+  const code = await new Promise((resolve) =>
+    client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, (error) => resolve(error?.code)),
+  );
+  client.close();
+  expect(code).toBe(grpcCodes.unimplemented);
 });
 
 test('a closed connection says so', async () => {

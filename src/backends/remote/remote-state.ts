@@ -10,15 +10,7 @@ import type {
   ResourceQuery,
   TypedKind,
 } from '../../resource/index.ts';
-import {
-  checkKind,
-  checkPointer,
-  compileQuery,
-  findError,
-  isUnsupportedError,
-  makeResource,
-  SteadystateError,
-} from '../../resource/index.ts';
+import { checkKind, checkPointer, compileQuery, isUnsupportedError, makeResource, SteadystateError } from '../../resource/index.ts';
 import type {
   AggregatedWatch,
   CallOptions,
@@ -42,7 +34,6 @@ import {
   createWatch,
   mapSource,
   ownerConflict,
-  unavailable,
   unsupported,
   versionConflict,
 } from '../../state/index.ts';
@@ -50,8 +41,7 @@ import type { InfoResponse, ResourceAnswer, WatchResponse, WireWatchOptions } fr
 import { controlService, decodeEvent, queryToWire, ResourceCodec, revisionKey, stateService } from '../../wire/index.ts';
 import { Calls, defaultDeadlineMs } from './calls.ts';
 import { ControlClient } from './control-client.ts';
-import type { KindPart } from './merged-source.ts';
-import { isOfKind, MergedSource } from './merged-source.ts';
+import { openEachKind } from './merged-source.ts';
 import { RemoteSource } from './remote-source.ts';
 
 export interface RemoteStateOptions {
@@ -301,21 +291,7 @@ class RemoteCore implements RemoteState {
   async #watchEachKind(kinds: readonly Kind[], options: WatchKindOptions): Promise<AggregatedWatch> {
     if (options.startFromBookmark !== undefined || options.tailEvents !== undefined || options.bootstrapBookmark === true)
       throw unsupported('this server has no order over several kinds, so no bookmark and no tail of them; watch each kind');
-    const opened = await Promise.allSettled(kinds.map((kind) => this.#kindSource(kind, options)));
-    const parts: KindPart[] = [];
-    for (const [index, result] of opened.entries()) {
-      const kind = kinds[index] as Kind;
-      parts.push({
-        kind,
-        source: result.status === 'fulfilled' ? result.value : (findError(result.reason) ?? unavailable('the watch failed', result.reason)),
-      });
-    }
-    const failed = parts.map(({ source }) => source).find((source) => source instanceof SteadystateError && !isOfKind(source));
-    if (failed !== undefined) {
-      for (const { source } of parts) if ('take' in source) source.close();
-      throw failed;
-    }
-    const source = new MergedSource(parts, options.bootstrapContents === true);
+    const source = await openEachKind(kinds, options.bootstrapContents === true, (kind) => this.#kindSource(kind, options));
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
   }
 
