@@ -27,6 +27,8 @@ export interface YamlDocument {
 export interface YamlOptions {
   /** What errors call the text. */
   readonly file?: string;
+  /** The line of the file at which the text begins. @default 1 */
+  readonly line?: number;
 }
 
 /** An error about a place in a text. */
@@ -42,10 +44,10 @@ export function yamlError(file: string | undefined, { line, column }: YamlPositi
  * surrogates, too deep or too many nodes.
  */
 export function parseYaml(text: string, options: YamlOptions = {}): readonly YamlDocument[] {
-  const { file } = options;
-  if (text.length > maximumYamlBytes) throw yamlError(file, { line: 1, column: 1 }, `longer than ${maximumYamlBytes} bytes`);
+  const { file, line = 1 } = options;
+  if (text.length > maximumYamlBytes) throw yamlError(file, { line, column: 1 }, `longer than ${maximumYamlBytes} bytes`);
   const library = yamlLibrary();
-  const lines = new library.LineCounter();
+  const lines = new Lines(line);
   const tokens = readTokens(text, lines, file);
   const composer = new library.Composer({
     intAsBigInt: true,
@@ -61,7 +63,7 @@ export function parseYaml(text: string, options: YamlOptions = {}): readonly Yam
   });
   const documents = [...composer.compose(tokens)] as Document[];
   return documents.map((document) => {
-    for (const error of [...document.errors, ...document.warnings]) throw yamlError(file, positionAt(lines, error.pos[0]), error.message);
+    for (const error of [...document.errors, ...document.warnings]) throw yamlError(file, lines.at(error.pos[0]), error.message);
     const reader = new Reader(document, lines, file);
     return { value: reader.read(), position: (path) => reader.position(path) };
   });
@@ -78,36 +80,50 @@ export function parseYamlValue(text: string, options: YamlOptions = {}): unknown
  * The tokens of a text, nested no deeper than a spec may be. The library recurses into what they hold, and a stack that overflows
  * there can end the whole process, so that must be known before.
  */
-function readTokens(text: string, lines: LineCounter, file: string | undefined): readonly CST.Token[] {
+function readTokens(text: string, lines: Lines, file: string | undefined): readonly CST.Token[] {
   const library = yamlLibrary();
-  const parser = new library.Parser(lines.addNewLine);
+  const parser = new library.Parser((offset) => lines.add(offset));
   const tokens: CST.Token[] = [];
   let count = 0;
-  lines.addNewLine(0);
+  lines.add(0);
   for (const lexeme of new library.Lexer().lex(text)) {
     for (const token of parser.next(lexeme)) tokens.push(token);
     // The stack holds one entry for each level, and a few for the document and what is being read.
-    if (parser.stack.length > maximumDepth + 4)
-      throw yamlError(file, positionAt(lines, parser.offset), `nested deeper than ${maximumDepth} levels`);
-    if (++count > maximumLexemes) throw yamlError(file, positionAt(lines, parser.offset), `more than ${maximumLexemes} words and signs`);
+    if (parser.stack.length > maximumDepth + 4) throw yamlError(file, lines.at(parser.offset), `nested deeper than ${maximumDepth} levels`);
+    if (++count > maximumLexemes) throw yamlError(file, lines.at(parser.offset), `more than ${maximumLexemes} words and signs`);
   }
   for (const token of parser.end()) tokens.push(token);
   return tokens;
 }
 
-function positionAt(lines: LineCounter, offset: number): YamlPosition {
-  const { line, col } = lines.linePos(offset);
-  return { line: Math.max(line, 1), column: Math.max(col, 1) };
+/** Where the lines of a text begin. */
+class Lines {
+  readonly #counter: LineCounter;
+  readonly #first: number;
+
+  constructor(first: number) {
+    this.#counter = new (yamlLibrary().LineCounter)();
+    this.#first = first;
+  }
+
+  add(offset: number): void {
+    this.#counter.addNewLine(offset);
+  }
+
+  at(offset: number): YamlPosition {
+    const { line, col } = this.#counter.linePos(offset);
+    return { line: Math.max(line, 1) + this.#first - 1, column: Math.max(col, 1) };
+  }
 }
 
 class Reader {
   readonly #document: Document;
-  readonly #lines: LineCounter;
+  readonly #lines: Lines;
   readonly #file: string | undefined;
   #nodes = 0;
   #targets: ReadonlyMap<Alias, Node | undefined> | undefined;
 
-  constructor(document: Document, lines: LineCounter, file: string | undefined) {
+  constructor(document: Document, lines: Lines, file: string | undefined) {
     this.#document = document;
     this.#lines = lines;
     this.#file = file;
@@ -139,7 +155,7 @@ class Reader {
   }
 
   #at(node: Node | null | undefined): YamlPosition {
-    return positionAt(this.#lines, node?.range?.[0] ?? 0);
+    return this.#lines.at(node?.range?.[0] ?? 0);
   }
 
   #fail(node: Node | null | undefined, path: string, message: string): never {

@@ -86,6 +86,25 @@ describe('export and import', () => {
     expect((await copy.get({ ...kind, id: 'ü/b' })).spec).toMatchObject({ big: -(2n ** 80n) });
   });
 
+  test('a large YAML text takes time by its length: no document is read behind the lines of all before it', async () => {
+    const count = 1_200;
+    const lines = Array.from(
+      { length: count },
+      (_, n) => `---\nmetadata: { namespace: a, type: b.c, id: n${n} }\nspec: |\n${'  line\n'.repeat(700)}`,
+    );
+    await place.write('large.yaml', lines.join(''));
+    expect(await place.run(['store', 'import', 'large.yaml', '--store', 'sqlite:large.db'])).toMatchObject({ code: 0, stderr: '' });
+    await place.write('late.yaml', `${lines.slice(0, 1_000).join('')}---\nmetadata: [\n`);
+    expect((await place.run(['store', 'import', 'late.yaml', '--store', 'sqlite:late.db'])).stderr).toMatch(/late\.yaml:703\d{3}:\d+: /);
+  }, 120_000);
+
+  test('a whole number of any size is read exactly, however its line is written', async () => {
+    const line = '{ "metadata": {"namespace":"default","type":"Notes.example.dev","id":"d"}, "spec": {"a": 123456789012345678901} }\n';
+    expect(await place.run(['store', 'import', '-', '--store', 'sqlite:exact.db'], { input: line })).toMatchObject({ code: 0, stderr: '' });
+    await using state = await open('exact.db');
+    expect((await state.get({ ...kind, id: 'd' })).spec).toEqual({ a: 123456789012345678901n });
+  });
+
   test('into a store that holds something: new uids, what is there stays, and each conflict is told', async () => {
     await fill();
     await place.run(['store', 'export', 'all.yaml', '--store', 'sqlite:state.db']);
@@ -119,8 +138,28 @@ describe('export and import', () => {
     ['broken YAML', 'metadata: { namespace: a, type: b.c, id: d }\nspec: 1\n---\nmetadata: [\n', /bad\.yaml:\d+:\d+: /],
     [
       'a number that would be rounded',
-      '{"metadata":{"namespace":"a","type":"b.c","id":"d"},"spec":123456789012345678901}\n',
-      /bad\.yaml:1: spec: /,
+      '{"metadata":{"namespace":"a","type":"b.c","id":"d"},"spec":1}\n{"metadata":{"namespace":"a","type":"b.c","id":"e"},"spec":9007199254740993.0}\n',
+      /bad\.yaml:2:\d+: spec: 9007199254740993\.0 is a whole number beyond 2\^53/,
+    ],
+    [
+      'a number that is none',
+      '{"metadata":{"namespace":"a","type":"b.c","id":"d"},"spec":1e400}\n',
+      /bad\.yaml:1:\d+: spec: 1e400 is not a finite number/,
+    ],
+    [
+      'a key twice',
+      '{"metadata":{"namespace":"a","type":"b.c","id":"d"},"spec":{"a":1,"a":2}}\n',
+      /bad\.yaml:1:\d+: spec\.a: this key stands here twice/,
+    ],
+    [
+      'a key that is no data',
+      '{"metadata":{"namespace":"a","type":"b.c","id":"d"},"spec":{"__proto__":{"polluted":1}}}\n',
+      /bad\.yaml:1:\d+: spec\.__proto__: this key is not allowed/,
+    ],
+    [
+      'nested too deep',
+      `{"metadata":{"namespace":"a","type":"b.c","id":"d"},"spec":${'['.repeat(50_000)}${']'.repeat(50_000)}}\n`,
+      /bad\.yaml:1:\d+: nested deeper than 100 levels/,
     ],
     [
       'one name twice',

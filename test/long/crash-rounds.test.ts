@@ -328,7 +328,9 @@ describe.runIf(process.platform === 'linux')(`${rounds} kills of the operator in
     for (const phase of phases) {
       const kills = all.map((outcomes) => outcomes[phase]);
       const hits = kills.filter(({ hit }) => hit);
-      expect(hits.length, `${phase}: ${kills.map(({ kill }) => kill).join(', ')}`).toBeGreaterThanOrEqual(Math.ceil(rounds * 0.8));
+      expect(hits.length, `${phase}: ${kills.map(({ kill }) => kill).join(', ')}`).toBeGreaterThanOrEqual(
+        Math.max(1, Math.floor(rounds * 0.8)),
+      );
     }
     const text = all.flatMap((outcomes) => phases.map((phase) => outcomes[phase].kill));
     if (rounds >= 20)

@@ -41,7 +41,7 @@ export async function* readResources(files: FilePort, path: string, name: string
     number++;
     if (json === undefined && line.trim() !== '' && !line.startsWith('#')) json = isJsonLine(line);
     if (json === true) {
-      if (line.trim() !== '') yield* fromJson(line, `${name}:${number}`);
+      if (line.trim() !== '') yield* fromJson(line, name, number);
     } else if (/^---(?:\s|$)/.test(line)) {
       yield* finish();
       begin = number;
@@ -75,6 +75,7 @@ async function* lines(files: FilePort, path: string, name: string): AsyncGenerat
       const chunk = await files.readRange(path, offset, chunkBytes);
       const parts = (rest + decoder.decode(chunk, { stream: chunk.length === chunkBytes })).split('\n');
       rest = parts.pop() ?? '';
+      if (rest.length > maximumYamlBytes) throw new SteadystateError('Invalid', `${name}: a line of more than ${maximumYamlBytes} bytes`);
       for (const part of parts) yield part.endsWith('\r') ? part.slice(0, -1) : part;
       if (chunk.length < chunkBytes) break;
     }
@@ -85,20 +86,36 @@ async function* lines(files: FilePort, path: string, name: string): AsyncGenerat
   if (rest !== '') yield rest;
 }
 
-function* fromJson(line: string, place: string): Generator<ReadResource> {
+function* fromJson(line: string, name: string, number: number): Generator<ReadResource> {
+  const place = `${name}:${number}`;
   let value: unknown;
   try {
     value = JSON.parse(line);
-    if (isMap(value) && Object.hasOwn(value, 'spec')) value = { ...value, spec: fromTagged(value.spec) };
   } catch (error) {
     throw invalidAt(place, `this line is no JSON text: ${(error as Error).message}`);
+  }
+  // JSON.parse rounds numbers and drops keys that stand there twice; what it read exactly gives the same text again.
+  if (!isExact(value, line)) value = parseYaml(line, { file: name, line: number })[0]?.value;
+  try {
+    if (isMap(value) && Object.hasOwn(value, 'spec')) value = { ...value, spec: fromTagged(value.spec) };
+  } catch (error) {
+    throw invalidAt(place, `spec: cannot be read: ${(error as Error).message}`);
   }
   yield { resource: resourceOf(value, place), place };
 }
 
+function isExact(value: unknown, line: string): boolean {
+  try {
+    return JSON.stringify(value) === line.trim() && !line.includes('"__proto__"');
+  } catch (error) {
+    // Too deep to be written down: the careful reader says so.
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
 function* fromYaml(text: string, name: string, begin: number): Generator<ReadResource> {
-  // Empty lines in front keep the numbers of lines as they are in the file.
-  const documents = parseYaml(`${'\n'.repeat(begin - 1)}${text}`, { file: name });
+  const documents = parseYaml(text, { file: name, line: begin });
   for (const { value, position } of documents) {
     if (value === null) continue;
     const { line } = position([]);
