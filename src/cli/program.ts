@@ -8,7 +8,7 @@ import type { CliIo } from './io.ts';
 import { programVersion } from './version.ts';
 
 /** Commands that go on by design, or say themselves what was not reached in time. */
-const ownTimeouts: ReadonlySet<string> = new Set(['up', 'serve', 'apply', 'delete', 'wait', 'edit', 'store']);
+const ownTimeouts: ReadonlySet<string> = new Set(['up', 'serve', 'apply', 'delete', 'wait', 'edit', 'store', '__complete']);
 
 /** Gathers an option that may be given several times. */
 const several = (value: string, before: readonly string[]): readonly string[] => [...before, value];
@@ -267,6 +267,7 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
   );
   program
     .command('__complete [words...]', { hidden: true })
+    .addOption(new Option('--timeout <duration>', 'how long a store may take'))
     .action(
       run(async (context, words: readonly string[]) => (await import('./commands/complete.ts')).completeCommand(context, words, program)),
     );

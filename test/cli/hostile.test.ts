@@ -191,9 +191,9 @@ describe('values as they are', () => {
       signal: aborter.signal,
       onOutput: (piece) => (shown += piece),
     });
-    await expect.poll(() => shown).toContain('AGE');
+    await expect.poll(() => shown, { timeout: 15_000 }).toContain('AGE');
     await runInProcess(place.folder, ['annotate', 'thing', `same${id}`, 'seen=yes']);
-    await expect.poll(() => shown.trimEnd().split('\n').length).toBe(3);
+    await expect.poll(() => shown.trimEnd().split('\n').length, { timeout: 15_000 }).toBe(3);
     aborter.abort();
     expect((await watching).code).toBe(0);
     const [headings, first, second] = shown.replace(/ \d+s$/gm, ' 0s').split('\n');

@@ -3,6 +3,7 @@ import { stackDefinition } from '../../host/index.ts';
 import type { Resource } from '../../resource/index.ts';
 import { compareIds, isNotFoundError, namespaceDefinition, visibleText } from '../../resource/index.ts';
 import type { CommandContext, GlobalOptions } from '../context.ts';
+import { timeoutMs } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { Session } from '../session.ts';
 import { connect } from '../session.ts';
@@ -44,7 +45,7 @@ const mostWords = 500;
 export async function completeCommand(context: CommandContext, words: readonly string[], program: Command): Promise<number> {
   const { io, environment } = context;
   const aborter = new AbortController();
-  using _limit = environment.after(patienceMs, () => aborter.abort());
+  using _limit = environment.after(timeoutMs(context, patienceMs) ?? patienceMs, () => aborter.abort());
   const late = new Promise<undefined>((resolve) => aborter.signal.addEventListener('abort', () => resolve(undefined)));
   const found = await Promise.race([candidatesOf(context, words, program).catch(() => undefined), late]);
   const current = words.at(-1) ?? '';
