@@ -66,7 +66,7 @@ export interface StoreCompaction {
 }
 
 export interface StoreBackupOptions extends StoreTaskOptions {
-  /** Replaces a file that is there. @default false */
+  /** Replaces an older backup that is there; never another file. @default false */
   readonly force?: boolean;
 }
 

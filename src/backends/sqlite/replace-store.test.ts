@@ -451,4 +451,30 @@ describe('a kill in the middle', () => {
     },
     120_000,
   );
+
+  test('of restore and repair over a store that was killed itself, its log beside it', async () => {
+    const crashed = join(folder, 'crashed.db');
+    {
+      await using state = await open();
+      for (let n = 0; n < 40; n++) await state.create(thing(`n${n}`));
+      await state.admin.backup(copy);
+      for (let n = 40; n < 60; n++) await state.create(thing(`n${n}`));
+      crash(state, crashed);
+    }
+    const original = new Map(['', '-wal', '-holder'].map((end) => [end, readFileSync(`${crashed}${end}`)]));
+    let ends = 0;
+    for (let round = 0; round < 12; round++) {
+      for (const name of readdirSync(folder)) if (name.startsWith('state.db')) rmSync(join(folder, name));
+      for (const [end, bytes] of original) writeFileSync(`${file}${end}`, bytes);
+      const work =
+        round % 2 === 0
+          ? `await restoreStore({ file, backup: ${JSON.stringify(copy)}, environment });`
+          : 'await repairStore({ file, environment });';
+      ends += Number(await killed(work, 40 + round * 8));
+      await using state = await open();
+      expect([40, 60]).toContain((await ids(state)).length);
+      expect((await state.admin.check()).findings).toEqual([]);
+    }
+    expect(ends).toBeLessThan(12);
+  }, 120_000);
 });

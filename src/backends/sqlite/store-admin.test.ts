@@ -143,6 +143,8 @@ describe('check', () => {
     expect((await check()).findings).toEqual([]);
     expect(readdirSync(folder).filter((name) => name.startsWith('crashed'))).toHaveLength(3);
     await state.create(thing('b'));
+    // The note of it is written behind the answer, and before the next.
+    await state.admin.check({ quick: true });
     writeFileSync(`${crashed}-holder`, readFileSync(`${file}-holder`));
     expect((await check()).findings).toMatchObject([{ place: 'side file', message: /revision 2 was acknowledged, the file ends at 1/ }]);
   });
@@ -255,6 +257,11 @@ describe('backup', () => {
     writeFileSync(copy, 'mine');
     await expect(state.admin.backup(copy)).rejects.toMatchObject({ code: 'Conflict', reason: 'alreadyExists' });
     expect(readFileSync(copy, 'utf8')).toBe('mine');
+    // Only backups are replaced: a server writes as the user who runs it, for whoever may ask.
+    await expect(state.admin.backup(copy, { force: true })).rejects.toMatchObject({ code: 'Invalid' });
+    expect(readFileSync(copy, 'utf8')).toBe('mine');
+    rmSync(copy);
+    await state.admin.backup(copy);
     await state.admin.backup(copy, { force: true });
     expect((await storeFileAdmin({ file: copy, environment }).check()).resources).toBe(1);
     for (const own of [file, `${file}-wal`, `${file}-holder`])

@@ -18,6 +18,7 @@ import { companions } from './admin/replace.ts';
 import { decodeStored } from './decode-stored.ts';
 import { openInWorker, withThread } from './open-in-worker.ts';
 import { runJob } from './run-job.ts';
+import { applicationId } from './schema.ts';
 import { StoreWorker } from './store-worker.ts';
 
 /** Where the works of an administrator are done. */
@@ -201,4 +202,8 @@ async function checkTarget(files: FilePort, store: string, target: string, force
     throw new SteadystateError('Locked', `${target} is a store that is in use, or was not closed; name another file`, {
       holder: 'another process',
     });
+  // Whoever may ask a server for a backup must not be able to replace just any file on its machine.
+  const begin = Buffer.from(await files.readRange(real, 0, 72));
+  if (begin.length === 0 || (begin.toString('latin1', 0, 15) === 'SQLite format 3' && begin.readUInt32BE(68) === applicationId)) return;
+  throw new SteadystateError('Invalid', `${target} is no backup, and only those are replaced; remove it, or name another file`);
 }
