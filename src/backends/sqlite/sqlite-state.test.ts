@@ -178,6 +178,42 @@ describe('a store in a file', () => {
     ]);
   });
 
+  test('a watcher that lags is not told twice when an older history is read for another one meanwhile', async () => {
+    await using state = await open({ historySize: 4 });
+    const versions = new Map<string, string>();
+    const write = async (id: string, spec: number): Promise<void> => {
+      const version = versions.get(id);
+      const written = await (version === undefined
+        ? state.create(thing(id, spec))
+        : state.update({ metadata: { ...kind, id, version }, spec }));
+      versions.set(id, written.metadata.version);
+    };
+    const [start] = await take(state, 1, { bootstrapBookmark: true });
+    const stalled = await state.watchKind(kind);
+    for (let round = 0; round < 30; round++) await write(`n${round % 3}`, round);
+    const later = await state.watchKind(kind);
+    for (let round = 30; round < 50; round++) await write(`n${round % 5}`, round);
+    // From the disk: the log goes back to the beginning now, and is cut again by the next writes.
+    const resumed = await state.watchKind(kind, { startFromBookmark: start?.bookmark as NonNullable<StateEvent['bookmark']> });
+    for (let round = 50; round < 80; round++) await write(`n${round % 5}`, round);
+    const last = String(Math.max(...[...versions.values()].map(Number)));
+    for (const [watch, known] of [
+      [stalled, new Map<string, unknown>()],
+      [later, new Map<string, unknown>([0, 1, 2].map((id) => [`n${id}`, 27 + id]))],
+      [resumed, new Map<string, unknown>()],
+    ] as const) {
+      for await (const event of watch) {
+        if (event.type !== 'created' && event.type !== 'updated') throw new Error(`unexpected ${event.type}`);
+        const { id, version } = event.resource.metadata;
+        expect(event.type).toBe(known.has(id) ? 'updated' : 'created');
+        if (event.type === 'updated') expect(event.old?.spec).toBe(known.get(id));
+        known.set(id, event.resource.spec);
+        if (version === last) break;
+      }
+      expect(Object.fromEntries(known)).toEqual({ n0: 75, n1: 76, n2: 77, n3: 78, n4: 79 });
+    }
+  });
+
   test('without room destroying goes on, and creating again after it', async () => {
     await using state = await open({ maxPages: 40 });
     const ids: string[] = [];
