@@ -4,25 +4,26 @@
  */
 export class EncodedCache {
   readonly #mostBytes: number;
-  readonly #entries = new Map<object, Buffer>();
-  #bytes = 0;
+  // Two generations, so that nothing has to be taken out one by one: a full one pushes the other out.
+  #young = new Map<object, Buffer>();
+  #old = new Map<object, Buffer>();
+  #youngBytes = 0;
 
   constructor(mostBytes: number) {
     this.#mostBytes = mostBytes;
   }
 
   get(key: object): Buffer | undefined {
-    return this.#entries.get(key);
+    return this.#young.get(key) ?? this.#old.get(key);
   }
 
   /** Keeps the form of a value that was not there before. */
   add(key: object, encoded: Buffer): void {
-    this.#entries.set(key, encoded);
-    this.#bytes += encoded.length;
-    for (const [oldest, { length }] of this.#entries) {
-      if (this.#bytes <= this.#mostBytes) break;
-      this.#entries.delete(oldest);
-      this.#bytes -= length;
-    }
+    this.#young.set(key, encoded);
+    this.#youngBytes += encoded.length;
+    if (this.#youngBytes <= this.#mostBytes / 2) return;
+    this.#old = this.#young;
+    this.#young = new Map();
+    this.#youngBytes = 0;
   }
 }

@@ -17,7 +17,7 @@ const emptySpec: WireSpec = { protoSpec: noBytes, yamlSpec: '' };
 export class ResourceCodec {
   readonly #registry: DefinitionRegistry | undefined;
   /** A frozen resource is encoded once for all who ask for it. */
-  readonly #encodedResources = new EncodedCache(32 * 1024 * 1024);
+  readonly #encodedResources = new EncodedCache(16 * 1024 * 1024);
   /** The same of events: one that many watchers share is encoded once. */
   readonly encodedEvents = new EncodedCache(16 * 1024 * 1024);
 

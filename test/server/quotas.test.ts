@@ -100,6 +100,41 @@ describe.each(transports)('over %s', (transport) => {
     for (;;) if ((await callRaw(greedy, create.path, body)).code === grpcCodes.ok) break;
   });
 
+  test('answers that are not read have a quota of bytes', async () => {
+    await using world = await World.serve(transport, { limits: { answerBytesPerConnection: 1_000_000 } });
+    const client = await world.client();
+    await world.state.create({ metadata: { ...kind, id: 'a' }, spec: 'x'.repeat(300_000) });
+    const greedy = world.session();
+    const unread = Array.from({ length: 20 }, () => openCall(greedy, get.path));
+    const codes: number[] = [];
+    for (const stream of unread) {
+      stream.on('response', (headers) => void (headers['grpc-status'] !== undefined && codes.push(Number(headers['grpc-status']))));
+      stream.end(getRequest('a'));
+    }
+    while (codes.length < 17) await world.environment.sleep(5);
+    expect(new Set(codes)).toEqual(new Set([grpcCodes.resourceExhausted]));
+    await client.get({ ...kind, id: 'a' });
+    for (const stream of unread) stream.resume();
+    for (;;) if ((await callRaw(greedy, get.path, getRequest('a'))).code === grpcCodes.ok) break;
+  });
+
+  test('a conversation whose answers are not read is not read either', async () => {
+    const world = await World.serve(transport);
+    await using _ = world;
+    const stream = openCall(world.session(), '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo');
+    // Every question has the largest answer.
+    const question = framed(Buffer.concat([Buffer.from([0x22, 22]), Buffer.from('steadystate.v1.Control')]));
+    const before = process.memoryUsage().rss;
+    let asked = 0;
+    for (; asked < 50_000 && !stream.writableNeedDrain; asked++) {
+      stream.write(question);
+      if (asked % 100 === 0) await world.environment.sleep(1);
+    }
+    expect(asked).toBeLessThan(50_000);
+    expect(process.memoryUsage().rss - before).toBeLessThan(300_000_000);
+    await expectServed(await world.client());
+  });
+
   test('a connection over the limit takes the place of the one that was idle longest; with none idle it is refused', async () => {
     await using world = await World.serve(transport, { limits: { connections: 4 } });
     const sessions: ClientHttp2Session[] = [];

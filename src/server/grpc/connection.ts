@@ -31,6 +31,7 @@ export class Connection {
   #calls = 0;
   #watches = 0;
   #requestBytes = 0;
+  #answerBytes = 0;
   #greeted = false;
   readonly #since: number;
   /** When the last sign of life came, and when one was asked for since. */
@@ -99,8 +100,19 @@ export class Connection {
     const path = headers[':path'] as string;
     const method = methods.get(path);
     const isWatch = method?.kind === 'stream' && method.isWatch;
-    const call = new ServerCall(stream, headers, () => this.#count(isWatch, -1));
+    const call = new ServerCall(
+      stream,
+      headers,
+      () => this.#share.onCalls(-1),
+      (bytes) => {
+        this.#answerBytes += bytes;
+        return this.#answerBytes <= limits.answerBytesPerConnection;
+      },
+    );
+    this.#share.onCalls(1);
+    // Until the client has read its answer, it counts.
     this.#count(isWatch, 1);
+    stream.once('close', () => this.#count(isWatch, -1));
     if (method === undefined) return call.end({ code: grpcCodes.unimplemented, message: `unknown method ${path.slice(0, 200)}` });
     const full = this.#fullReason(isWatch);
     if (full !== undefined) return call.end(toStatus(new SteadystateError('Throttled', full), method.name));
@@ -135,7 +147,6 @@ export class Connection {
       this.#watches += change;
       this.#share.watches += change;
     } else this.#calls += change;
-    this.#share.onCalls(change);
     if (wasIdle !== this.idle) this.#onIdle(!wasIdle);
   }
 
@@ -170,6 +181,7 @@ interface RequestSink {
 
 /** Reads what a client sends of one call, and hands it to the method. */
 class Request {
+  readonly #stream: ServerHttp2Stream;
   readonly #call: ServerCall;
   readonly #method: ServerMethod;
   readonly #reader: MessageReader;
@@ -183,6 +195,7 @@ class Request {
   held = 0;
 
   constructor(stream: ServerHttp2Stream, call: ServerCall, method: ServerMethod, largest: number, unpack: Unpack, sink: RequestSink) {
+    this.#stream = stream;
     this.#call = call;
     this.#method = method;
     this.#largest = largest;
@@ -247,6 +260,10 @@ class Request {
       if (this.#call.ended) return;
       try {
         this.#call.send(method.answer(message));
+        // Who does not read the answers is asked nothing more.
+        if (!this.#call.blocked) return;
+        this.#stream.pause();
+        this.#call.whenUnblocked(() => this.#stream.resume());
       } catch (error) {
         // Bytes that are no message are the one thing that can be wrong here.
         this.#call.end({ code: grpcCodes.invalidArgument, message: error instanceof Error ? error.message : String(error) });

@@ -6,6 +6,8 @@ export interface ServerLimits {
   readonly requestBytesPerConnection: number;
   /** The same of all connections together. @default 256 MiB */
   readonly requestBytesInTotal: number;
+  /** Bytes of answers of one connection that wait to be read by its client; those of watches and lists are bounded by themselves. @default 64 MiB */
+  readonly answerBytesPerConnection: number;
   /** Connections. One more takes the place of the one that has been idle longest; when none is idle it is refused. @default 4_096 */
   readonly connections: number;
   /** Watches that one connection may have open. @default 2_000 */
@@ -26,6 +28,7 @@ export const defaultLimits: ServerLimits = {
   requestBytes: 4 * 1024 * 1024,
   requestBytesPerConnection: 64 * 1024 * 1024,
   requestBytesInTotal: 256 * 1024 * 1024,
+  answerBytesPerConnection: 64 * 1024 * 1024,
   connections: 4_096,
   watchesPerConnection: 2_000,
   watchesInTotal: 20_000,

@@ -27,12 +27,17 @@ export class ServerCall {
   #trailers: Record<string, string> | undefined;
   readonly #headers: IncomingHttpHeaders;
   readonly #onEnd: () => void;
+  readonly #holdAnswer: (bytes: number) => boolean;
 
-  /** `onEnd`: called once, when the call is over, by whomever. */
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, onEnd: () => void) {
+  /**
+   * `onEnd`: called once, when the call is over, by whomever. `holdAnswer`: counts bytes that wait for the client to read; false
+   * when it has left too many unread.
+   */
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, onEnd: () => void, holdAnswer: (bytes: number) => boolean) {
     this.#stream = stream;
     this.#headers = headers;
     this.#onEnd = onEnd;
+    this.#holdAnswer = holdAnswer;
     stream.on('error', () => {});
     stream.on('close', () => this.cancel());
   }
@@ -89,10 +94,14 @@ export class ServerCall {
   /** Sends the one message of an answer, and that all went well. */
   answer(framed: Uint8Array, trailers: Trailers = {}): void {
     if (this.#ended) return;
-    if (!this.#stream.destroyed && !this.#stream.closed) {
+    const stream = this.#stream;
+    if (!stream.destroyed && !stream.closed) {
+      const room = this.#holdAnswer(framed.length);
+      stream.once('close', () => this.#holdAnswer(-framed.length));
+      if (!room) return this.end({ code: grpcCodes.resourceExhausted, message: 'too many answers wait to be read on this connection' });
       this.#open();
       this.#trailers = { 'grpc-status': '0', ...trailers };
-      this.#stream.end(framed);
+      stream.end(framed);
     }
     this.#finish();
   }
