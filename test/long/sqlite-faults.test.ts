@@ -91,6 +91,15 @@ async function meet({ calls, error, when, ending }: Fault, large: boolean): Prom
     if (list.code !== undefined) throw new Error(`${where}: reading must go on from memory, found ${list.code} ${list.message}`);
     // Nobody saw what failed.
     expect(ledger.differences((list.value as { readonly items: readonly Resource[] }).items), where).toEqual([]);
+    // Where only one call failed the same program goes on once it has opened the store again.
+    if (ending === 'kill' && failure !== undefined && !when.endsWith('+')) {
+      expect((await program.call('reopen')).code, where).toBeUndefined();
+      const { value } = await program.call('list', kind);
+      expect(ledger.differences((value as { readonly items: readonly Resource[] }).items, unknown), where).toEqual([]);
+      const again = await program.call('create', thing('again', 1));
+      expect(again.code, where).toBeUndefined();
+      ledger.note('again', again.value as Resource);
+    }
     if (ending === 'close') expect((await program.end())?.code, where).toBeUndefined();
     else await program.kill();
   } else expectTyped(opened);

@@ -29,8 +29,9 @@ async function outcome(work) {
   }
 }
 
-/** `admin.compact` is a method of a part. */
+/** `admin.compact` is a method of a part, `reopen` one of this program. */
 function call(method, args) {
+  if (method === 'reopen') return reopen();
   const parts = method.split('.');
   const name = parts.pop();
   const owner = parts.reduce((part, key) => part[key], state);
@@ -40,10 +41,17 @@ function call(method, args) {
 const atLength = (_key, value) => (Number.isInteger(value?.long) ? 'x'.repeat(value.long) : value);
 
 let state;
-const opened = await outcome(async () => {
+async function open() {
   state = await openSqliteState({ file, environment: nodeEnvironment(), ...JSON.parse(options) });
   return { storeId: state.storeId, revision: state.revision };
-});
+}
+
+async function reopen() {
+  await state[Symbol.asyncDispose]();
+  return open();
+}
+
+const opened = await outcome(open);
 tell([opened]);
 if (state !== undefined) {
   for await (const line of createInterface({ input: process.stdin })) {

@@ -1,6 +1,7 @@
 import { closeSync, openSync, rmSync, statfsSync, truncateSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Database, Statement } from './driver.ts';
+import { resultCode, sqliteFull } from './driver.ts';
 import { sizeOf } from './side-file.ts';
 
 const pageBytes = 4096;
@@ -72,13 +73,16 @@ export class DiskRoom {
     this.#limit(Math.min(this.#maxPages, this.#pages()), keptWhenFull);
   }
 
-  /** Folds the write-ahead log into the file; its own room on the disk it keeps, or most of it. */
+  /**
+   * Folds the write-ahead log into the file; its own room on the disk it keeps, or most of it. Where even that finds no room the log
+   * stays as it is. Throws when the disk fails: what was acknowledged is in the log still.
+   */
   fold(): void {
     try {
       const { log, checkpointed } = this.#database.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() ?? {};
       if (log === checkpointed) this.#foldedPages = this.#pages();
-    } catch {
-      // Where even that finds no room the log stays as it is.
+    } catch (error) {
+      if (resultCode(error) !== sqliteFull) throw error;
     }
   }
 

@@ -41,6 +41,7 @@ export class StoreFile {
   >;
   #head: Head;
   readonly #onCommit = new Set<(writes: readonly WriteMessage[]) => void>();
+  #stopped: StoreFailure | undefined;
   #historyChecked = false;
   #ageCheckedAt = Number.NEGATIVE_INFINITY;
 
@@ -100,9 +101,9 @@ export class StoreFile {
         this.#onCommit.add(listen);
         return { [Symbol.dispose]: () => void this.#onCommit.delete(listen) };
       },
-      forget: (upTo) => this.#transaction((head) => this.#forgetUpTo(head, upTo), { writeHead: true }),
-      fold: () => this.#room.fold(),
-      makeRoom: () => this.#room.enterFull(),
+      forget: (upTo) => this.#orStop(() => this.#transaction((head) => this.#forgetUpTo(head, upTo), { writeHead: true })),
+      fold: () => this.#orStop(() => this.#room.fold()),
+      makeRoom: () => this.#orStop(() => this.#room.enterFull()),
     };
   }
 
@@ -149,14 +150,16 @@ export class StoreFile {
 
   /** Makes writes durable: all of them, or none. */
   commit(writes: readonly WriteMessage[], at: number): CommitAnswer {
-    this.#room.beforeCommit();
-    try {
-      this.#transaction((head) => this.#write(head, writes, at));
-    } catch (error) {
-      // Destroying is the way out of a full store.
-      if (!isFull(error) || writes.every((write) => write.record !== null)) throw error;
-      this.#writeIntoFull(writes, at, error);
-    }
+    this.#orStop(() => {
+      this.#room.beforeCommit();
+      try {
+        this.#transaction((head) => this.#write(head, writes, at));
+      } catch (error) {
+        // Destroying is the way out of a full store.
+        if (!isFull(error) || writes.every((write) => write.record !== null)) throw error;
+        this.#writeIntoFull(writes, at, error);
+      }
+    });
     for (const listen of this.#onCommit) listen(writes);
     return { historyFloor: this.#head.floor };
   }
@@ -164,7 +167,24 @@ export class StoreFile {
   /** Notes what was committed, which only helps against a damaged log, and sees to the room; once the answer is on its way. */
   noteCommitted(): void {
     this.#side.mark(this.#head.revision);
-    this.#room.afterCommit();
+    try {
+      this.#orStop(() => this.#room.afterCommit());
+    } catch {
+      // The next write is told.
+    }
+  }
+
+  /** Once the disk has failed nothing is written any more, not even at the end: what would become of it nobody knows. */
+  #orStop<Value>(work: () => Value): Value {
+    if (this.#stopped !== undefined) throw this.#stopped;
+    try {
+      return guard(this.#file, work);
+    } catch (error) {
+      const { failure } = asFailure(this.#file, error);
+      const code = failure.code === 'Ambiguous' ? 'Unavailable' : failure.code;
+      if (code !== 'NoSpace') this.#stopped = new StoreFailure({ ...failure, code }, error);
+      throw error;
+    }
   }
 
   /** Older commits of a kind. */
@@ -183,6 +203,7 @@ export class StoreFile {
   close(): void {
     this.#room.remove();
     try {
+      if (this.#stopped !== undefined) throw this.#stopped;
       this.#transaction((head) => head, { writeHead: true });
       this.#database.exec('PRAGMA journal_mode = DELETE');
       this.#side.remove();
