@@ -17,6 +17,7 @@ makes a store.
 | 4 | conflict |
 | 5 | timed out |
 | 6 | differences |
+| 130 | cut short by Ctrl-C |
 
 Types can be written by their names or aliases, in any case: \`stack\`, \`Stacks\`, \`stacks.host.steadystate.dev\`. Durations are
 written \`500ms\`, \`30s\`, \`5m\`. \`NO_COLOR\` and \`--no-color\` are honoured. Errors go to standard error.

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../resource/index.ts';
 import { findError, visibleText } from '../resource/index.ts';
 
-export const exitCodes = { ok: 0, failed: 1, usage: 2, notFound: 3, conflict: 4, timedOut: 5, differences: 6 } as const;
+export const exitCodes = { ok: 0, failed: 1, usage: 2, notFound: 3, conflict: 4, timedOut: 5, differences: 6, interrupted: 130 } as const;
 
 /** The command was used wrongly: exit code 2. */
 export class UsageError extends Error {

@@ -32,6 +32,9 @@ export interface CliIo {
   drained?(): Promise<void>;
   /** Runs an editor on a file, on the person's terminal; its exit code. */
   openEditor(editor: string, file: string): Promise<number>;
-  /** Aborts at the first Ctrl-C or SIGTERM, and when the reader of standard output has gone. */
+  /**
+   * Aborts at the first Ctrl-C or SIGTERM, with the exit code of what it cuts short as its reason, and when the reader of
+   * standard output has gone.
+   */
   readonly signal: AbortSignal;
 }

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { lineLogger, nodeEnvironment } from '../environment/index.ts';
 import { callerText } from './caller.ts';
-import { exitCodes } from './exit-codes.ts';
+import { ExitError, exitCodes } from './exit-codes.ts';
 import type { CliIo } from './io.ts';
 import { openEditor } from './open-editor.ts';
 import { runCli } from './program.ts';
@@ -18,8 +18,8 @@ let interrupts = 0;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     interrupts++;
-    if (interrupts > 1) process.exit(130);
-    aborter.abort();
+    if (interrupts > 1) process.exit(exitCodes.interrupted);
+    aborter.abort(new ExitError(exitCodes.interrupted));
   });
 }
 

@@ -34,8 +34,9 @@ export async function runCli(argv: readonly string[], outside: CliIo, environmen
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-    // A reader that has gone, or Ctrl-C: a quiet end.
-    if (io.signal.aborted && !(error instanceof ExitError)) return exitCodes.ok;
+    // A reader that has gone is a quiet end; what Ctrl-C has cut short was not done.
+    if (io.signal.aborted && !(error instanceof ExitError))
+      return io.signal.reason instanceof ExitError ? exitCodeOf(io.signal.reason) : exitCodes.ok;
     io.writeError(errorText(error));
     return exitCodeOf(error);
   }

@@ -62,6 +62,21 @@ export const definitions = [
     expect(await wait.result).toMatchObject({ code: 3, stderr: expect.stringContaining('was destroyed while it was waited for') });
   });
 
+  test('Ctrl-C ends a wait with 130: what was waited for is not so', async () => {
+    await apply(thing('endless', false));
+    for (const args of [
+      ['wait', 'thing', 'endless', '--for=ready', '--timeout', '60s'],
+      ['wait', 'thing', 'endless', '--for=destroyed', '--timeout', '60s'],
+    ]) {
+      const wait = place.start(args);
+      // It has begun once a command that was started later has ended.
+      await place.run(['wait', 'thing', 'endless', '--for=jsonpath={.spec.ready}=false']);
+      await place.run(['get', 'thing', 'endless']);
+      wait.kill('SIGINT');
+      expect(await wait.result).toEqual({ code: 130, stdout: '', stderr: '' });
+    }
+  });
+
   test('destroyed: waits for the end, and says who holds it when the time is over', async () => {
     await apply(thing('held', true, ', finalizers: [hold]'));
     expect((await place.run(['delete', 'thing', 'held'])).code).toBe(0);
