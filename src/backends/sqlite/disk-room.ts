@@ -74,15 +74,15 @@ export class DiskRoom {
   }
 
   /**
-   * Folds the write-ahead log into the file; its own room on the disk it keeps, or most of it. Where even that finds no room the log
-   * stays as it is. Throws when the disk fails: what was acknowledged is in the log still.
+   * Folds the write-ahead log into the file; its own room on the disk it keeps, or most of it. Where even that finds no room, which
+   * SQLite tells in more than one way, the log stays as it is. Throws when the disk fails: what was acknowledged is in the log still.
    */
   fold(): void {
     try {
       const { log, checkpointed } = this.#database.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() ?? {};
       if (log === checkpointed) this.#foldedPages = this.#pages();
     } catch (error) {
-      if (resultCode(error) !== sqliteFull) throw error;
+      if (!this.#full && resultCode(error) !== sqliteFull) throw error;
     }
   }
 
