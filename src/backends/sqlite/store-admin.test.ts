@@ -158,6 +158,29 @@ describe('check', () => {
     await expect(admin().check()).rejects.toSatisfy((error) => isLockedError(error) && /is in use by process \d+/.test(String(error)));
   });
 
+  test('what an opening refuses is a finding, whatever byte of the header it comes from', async () => {
+    {
+      await using state = await open();
+      for (let n = 1; n <= 5; n++) await state.create(thing(`n${n}`));
+    }
+    const whole = readFileSync(file);
+    for (let at = 0; at < 100; at += at >= 16 && at < 24 ? 1 : 7) {
+      const path = join(folder, `flipped-${at}.db`);
+      const bytes = Buffer.from(whole);
+      bytes[at] = (bytes[at] as number) ^ (1 << (at % 8));
+      writeFileSync(path, bytes);
+      const found = await storeFileAdmin({ file: path, environment })
+        .check()
+        .then(({ findings }) => findings.length > 0)
+        .catch((error) => error.code);
+      const refused = await openSqliteState({ file: path, environment })
+        .then((state) => state[Symbol.asyncDispose]())
+        .then(() => false)
+        .catch(() => true);
+      if (refused && found === false) throw new Error(`byte ${at}: an opening refuses it, a check finds nothing`);
+    }
+  }, 60_000);
+
   test('what is no database at all is a finding', async () => {
     writeFileSync(file, 'not a database, whatever it looks like'.repeat(100));
     expect((await admin().check()).findings).toMatchObject([{ place: 'file' }]);

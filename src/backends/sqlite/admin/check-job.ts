@@ -8,6 +8,7 @@ import { checkRows } from './check-rows.ts';
 import { Findings } from './findings.ts';
 import type { Job } from './jobs.ts';
 import type { OpenStore } from './open-store.ts';
+import { RawFile } from './raw-file.ts';
 import { openReadOnly, readKinds } from './read-only.ts';
 import { rowName } from './rows.ts';
 
@@ -40,7 +41,10 @@ export function* checkFileJob(file: string, request: CheckRequest): Job<StoreChe
   }
   const opened = findings.try('file', () => openReadOnly(file));
   if (opened === undefined) return nothing;
+  // Closed after the other: to close it drops the lock.
+  using raw = new RawFile(file);
   using _closing = opened;
+  if (raw.writeVersion > 2) findings.add('file', `its header says that it may only be read (byte 18 is ${raw.writeVersion})`);
   const { database } = opened;
   let head = findings.try('head', () => guard(file, () => readWritten(database, file)));
   if (head === undefined) {

@@ -17,6 +17,8 @@ export class RawFile implements Disposable {
   readonly pageCount: number;
   /** Bytes of a page that are used: the others are reserved. */
   readonly usable: number;
+  /** Above 2: only programs newer than SQLite itself may write it. */
+  readonly writeVersion: number;
 
   constructor(file: string) {
     this.#descriptor = openSync(file, 'r');
@@ -26,6 +28,7 @@ export class RawFile implements Disposable {
     // Ours have 4 KiB unless somebody changed that; a damaged header says anything.
     this.pageBytes = said >= 512 && (said & (said - 1)) === 0 ? said : 4096;
     this.usable = this.pageBytes - ((header[20] ?? 0) <= 32 ? (header[20] ?? 0) : 0);
+    this.writeVersion = header[18] ?? 0;
     this.pageCount = Math.floor(size / this.pageBytes);
     this.#log = RawLog.open(`${file}-wal`, this.pageBytes);
   }
