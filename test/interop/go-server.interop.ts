@@ -52,6 +52,24 @@ describe('a server of Go, through our client', () => {
     expect(run()).rejects.toThrow(),
   );
 
+  test('several kinds are watched by one stream each', async () => {
+    await using server = await goServer();
+    const core = await openRemoteState({ address: server.address, environment });
+    const kinds = ['As.example.dev', 'Bs.example.dev'].map((type) => ({ namespace: 'default', type }));
+    for (const kind of kinds) await core.create({ metadata: { ...kind, id: 'first' }, spec: {} });
+    const watch = await core.watchEachKind(kinds, { bootstrapContents: true });
+    for (const kind of kinds) await core.create({ metadata: { ...kind, id: 'second' }, spec: {} });
+    const seen: string[] = [];
+    for await (const batch of watch) {
+      for (const event of batch)
+        seen.push('resource' in event ? `${event.resource.metadata.type} ${event.resource.metadata.id}` : event.type);
+      if (seen.length === 5) break;
+    }
+    await core[Symbol.asyncDispose]();
+    expect(seen.slice(0, 3)).toEqual(['As.example.dev first', 'Bs.example.dev first', 'bootstrapped']);
+    expect(seen.slice(3).sort()).toEqual(['As.example.dev second', 'Bs.example.dev second']);
+  });
+
   test('every difference is a case', () => {
     const names = new Set(cases.map(({ name }) => name));
     expect([...differences.keys()].filter((name) => !names.has(name))).toEqual([]);

@@ -56,9 +56,9 @@ describe('several kinds from one watch each', () => {
     first.feed(created(a, 'a1'));
     expect(woken).toBe(1);
     expect(told(merged.take(10))).toEqual(['created a1']);
-    first.feed({ type: 'bootstrapped', revision: 2, bookmark }, { type: 'noop', revision: 2, bookmark });
+    first.feed({ type: 'bootstrapped', revision: 2, bookmark }, { type: 'noop', revision: 2, bookmark }, created(a, 'a2'));
     const rest = merged.take(10);
-    expect(told(rest)).toEqual(['created b1', 'bootstrapped', 'created b2']);
+    expect(told(rest)).toEqual(['created b1', 'bootstrapped', 'created a2', 'created b2']);
     for (const event of rest) expect([event.bookmark, event.revision]).toEqual([undefined, undefined]);
   });
 

@@ -29,6 +29,8 @@ export class MergedSource implements EventSource {
   /** How many kinds are still to give their contents; the first of them is the one that is read. */
   #bootstrapping: readonly EventSource[];
   readonly #bootstrap: boolean;
+  /** Changes that came behind the contents of their kind, before those of all kinds were given. */
+  #held: StateEvent[] = [];
   #callbacks: (() => void)[] = [];
   /** Sources that call back already. */
   readonly #waiting = new Set<EventSource>();
@@ -101,7 +103,8 @@ export class MergedSource implements EventSource {
         return this.close();
       default: {
         const { bookmark: _bookmark, revision: _revision, ...bare } = event;
-        events.push(Object.freeze(bare) as StateEvent);
+        const early = this.#bootstrapping.length > 0 && !this.#bootstrapping.includes(source);
+        (early ? this.#held : events).push(Object.freeze(bare) as StateEvent);
       }
     }
   }
@@ -109,7 +112,7 @@ export class MergedSource implements EventSource {
   #endBootstrap(events: StateEvent[] = this.#ready): void {
     if (this.#bootstrap && !this.#told && this.#bootstrapping.length === 0) {
       this.#told = true;
-      events.push({ type: 'bootstrapped' });
+      events.push({ type: 'bootstrapped' }, ...this.#held.splice(0));
     }
   }
 

@@ -56,6 +56,12 @@ export interface RemoteStateOptions {
 export interface RemoteState extends CoreState, AsyncDisposable {
   /** `undefined`: the server is not one of ours. */
   readonly control: ControlClient | undefined;
+  /**
+   * Several kinds in one watch, whatever the server: in commit order where it has one (then this is `watchKinds`), else from one
+   * stream per kind. That gives contents kind by kind and `bootstrapped` once too, but changes of different kinds in the order in
+   * which they arrive, without bookmarks and revisions; Unsupported for options that need a place over all kinds.
+   */
+  watchEachKind(kinds: readonly Kind[], options?: WatchKindOptions): Promise<AggregatedWatch>;
 }
 
 const noCapabilities: Capabilities = {
@@ -279,7 +285,8 @@ class RemoteCore implements RemoteState {
     this.#refuse(options.signal);
     for (const kind of kinds) checkKind(kind);
     checkWatchOptions(options);
-    if (this.control === undefined) return this.#watchEachKind(kinds, options);
+    if (this.control === undefined)
+      throw unsupported('this server has no order over several kinds; watch each kind, or all by watchEachKind, which promises no order');
     const kind = kinds.map(({ namespace, type }) => ({ namespace, type }));
     const source = await this.#source(options, 'asked', (wire) =>
       this.#calls.stream(controlService.watchKinds, { kind, options: wire }, options.span),
@@ -287,8 +294,10 @@ class RemoteCore implements RemoteState {
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
   }
 
-  /** One stream per kind, for servers that cannot say it: they have no order over kinds, so there is no place to start from. */
-  async #watchEachKind(kinds: readonly Kind[], options: WatchKindOptions): Promise<AggregatedWatch> {
+  async watchEachKind(kinds: readonly Kind[], options: WatchKindOptions = {}): Promise<AggregatedWatch> {
+    if (this.control !== undefined) return this.watchKinds(kinds, options);
+    this.#refuse(options.signal);
+    for (const kind of kinds) checkKind(kind);
     if (options.startFromBookmark !== undefined || options.tailEvents !== undefined || options.bootstrapBookmark === true)
       throw unsupported('this server has no order over several kinds, so no bookmark and no tail of them; watch each kind');
     const source = await openEachKind(kinds, options.bootstrapContents === true, (kind) => this.#kindSource(kind, options));
