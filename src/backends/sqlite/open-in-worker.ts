@@ -1,4 +1,5 @@
 import type { Environment } from '../../environment/index.ts';
+import { errorCode } from '../../resource/index.ts';
 import type { OpenAnswer, OpenRequest } from './protocol.ts';
 import { runJob } from './run-job.ts';
 import { StoreWorker, thisProgram } from './store-worker.ts';
@@ -15,7 +16,10 @@ export async function openInWorker(
 ): Promise<OpenAnswer> {
   const { file } = request;
   if (((await environment.files.stat(`${file}-wal`))?.size ?? 0) > 0)
-    await withThread(environment, (thread) => runJob(thread, { kind: 'look', file }, {}));
+    await withThread(environment, (thread) => runJob(thread, { kind: 'look', file }, {})).catch((error: unknown) => {
+      // Looking takes a little room on the disk, opening none. Where it is the disk that fails, opening meets that too.
+      if (errorCode(error) !== 'Unavailable' && errorCode(error) !== 'NoSpace') throw error;
+    });
   return worker.call<OpenAnswer>({
     call: 'open',
     holder: `${thisProgram()} since ${environment.timestamp()}`,
