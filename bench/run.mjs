@@ -95,11 +95,11 @@ async function runOne(file, name) {
   process.send(answer, () => process.exit(0));
 }
 
-async function measure({ name, ours, peer, rounds = 5 }) {
+async function measure({ name, ours, peer, rounds = 5, warmUp = true }) {
   const count = Number(options.rounds ?? rounds);
   const answers = { ours: [], peer: [] };
   // One round more, first, that warms up and does not count.
-  for (let round = -1; round < count; round++) {
+  for (let round = warmUp ? -1 : 0; round < count; round++) {
     const order = round % 2 === 0 ? ['ours', 'peer'] : ['peer', 'ours'];
     for (const who of order) {
       const side = who === 'ours' ? ours : peer;

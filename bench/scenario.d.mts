@@ -41,6 +41,8 @@ export interface Scenario {
   readonly peer?: Side;
   /** @default 5 */
   readonly rounds?: number;
+  /** Whether a round goes before that does not count; needless where each round is a process of its own. @default true */
+  readonly warmUp?: boolean;
   /** Runs only with `--full`: it takes minutes, or gigabytes. @default false */
   readonly full?: boolean;
   /** Why it cannot run on this machine; `undefined`: it can. */

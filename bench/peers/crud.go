@@ -14,7 +14,7 @@ func init() {
 		size := flags.Int("size", 100_000, "resources")
 		shape := flags.String("shape", "fields", "fields or text")
 		return func() (measures, error) {
-			if err := crud(min(*size, 20_000), *shape, measures{}); err != nil {
+			if err := crud(min(*size, 100_000), *shape, measures{}); err != nil {
 				return nil, err
 			}
 			measured := measures{}

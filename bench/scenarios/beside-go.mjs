@@ -21,6 +21,8 @@ const beside = (name, workload, options, how = {}) => ({
   },
   peer: { name: 'COSI in memory', run: () => runGo(workload, options) },
   missing: missingGo,
+  // Each process warms itself up.
+  warmUp: false,
   ...how,
 });
 

@@ -3,7 +3,7 @@ import { check, heapBytes, Measures } from './measure.mjs';
 import { kind, makeThing, makeThings, openState, pointerOf, shuffled } from './things.mjs';
 
 const hotKeys = 1_000;
-const warmUpSize = 20_000;
+const warmUpSize = 100_000;
 
 /**
  * Creates, reads, updates and destroys every resource, and then does all of it mixed. A smaller run goes before.

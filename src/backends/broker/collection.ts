@@ -15,38 +15,42 @@ export interface EncodedResource {
   decode(): Resource;
 }
 
-/** One resource of a kind: what readers see, and above it what is on its way to the disk. */
+/** Tells what is encoded from what is there. */
+class Encoded {
+  readonly resource: EncodedResource;
+  constructor(resource: EncodedResource) {
+    this.resource = resource;
+  }
+}
+
+/** One resource of a kind: what readers see, and above it what is on its way to the disk. There are millions: each field counts. */
 export class Entry {
   readonly id: string;
-  #value: Resource | undefined;
-  #encoded: EncodedResource | undefined;
+  #held: Resource | Encoded | undefined;
   /** The newest write that is not durable yet. */
   staged: StagedWrite | undefined;
-  /** No longer in the collection. */
-  dead = false;
 
-  constructor(id: string, value: Resource | undefined, encoded?: EncodedResource) {
+  constructor(id: string, encoded?: EncodedResource) {
     this.id = id;
-    this.#value = value;
-    this.#encoded = encoded;
+    this.#held = encoded && new Encoded(encoded);
+    this.staged = undefined;
   }
 
-  /** The durable value; `undefined` while only a create is staged. */
+  /** The durable value; `undefined` while only a create is staged, and once it is gone. */
   get value(): Resource | undefined {
-    if (this.#encoded !== undefined) {
-      this.#value = this.#encoded.decode();
-      this.#encoded = undefined;
-    }
-    return this.#value;
+    const held = this.#held;
+    if (!(held instanceof Encoded)) return held;
+    const value = held.resource.decode();
+    this.#held = value;
+    return value;
   }
 
   set value(value: Resource | undefined) {
-    this.#encoded = undefined;
-    this.#value = value;
+    this.#held = value;
   }
 
   get present(): boolean {
-    return this.#value !== undefined || this.#encoded !== undefined;
+    return this.#held !== undefined;
   }
 }
 
@@ -137,7 +141,7 @@ export class Collection {
   claim(id: string): Entry {
     let entry = this.entries.get(id);
     if (entry === undefined) {
-      entry = new Entry(id, undefined);
+      entry = new Entry(id);
       this.entries.set(id, entry);
     }
     return entry;
@@ -146,7 +150,7 @@ export class Collection {
   /** Puts in what was read from disk. `false` when the id is taken. */
   load(id: string, encoded: EncodedResource): boolean {
     if (this.entries.has(id)) return false;
-    const entry = new Entry(id, undefined, encoded);
+    const entry = new Entry(id, encoded);
     this.entries.set(id, entry);
     this.ordered.add(entry);
     this.size++;
@@ -166,8 +170,7 @@ export class Collection {
       }
     } else if (wasPresent) {
       this.size--;
-      entry.dead = true;
-      this.ordered.noteDead();
+      this.ordered.noteGone();
       this.entries.delete(commit.id);
       // A create that is already staged on top goes on in an entry of its own.
       if (entry.staged !== undefined) {

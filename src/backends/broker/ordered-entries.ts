@@ -4,39 +4,45 @@ const chunkSize = 512;
 
 interface Named {
   readonly id: string;
-  readonly dead: boolean;
+  /** Gone for good, once it was here. */
+  readonly present: boolean;
 }
 
 /**
  * Entries in order of their ids. Adding is O(1): new ones wait and are merged at the next ordered read, so that a burst
- * of creates pays one sort and a single one a binary search. Removed ones are marked and left out.
+ * of creates pays one sort and a single one a binary search. Those that went are left out, and removed with the next rebuild.
  */
 export class OrderedEntries<Entry extends Named> {
   #chunks: Entry[][] = [];
   #waiting: Entry[] = [];
-  /** Dead entries, waiting ones included. */
-  #dead = 0;
-  /** Entries in chunks, dead ones included. */
+  /** Entries that are gone, waiting ones included. */
+  #gone = 0;
+  /** Entries in chunks, those that are gone included. */
   #held = 0;
 
   add(entry: Entry): void {
     this.#waiting.push(entry);
   }
 
-  /** To be told once for each entry that was marked dead. */
-  noteDead(): void {
-    this.#dead++;
+  /** To be told once for each entry that went. Forgets them when few others are left: who never lists must not pile them up. */
+  noteGone(): void {
+    this.#gone++;
+    if (this.#gone < chunkSize || this.#gone * 4 < (this.#held + this.#waiting.length) * 3) return;
+    this.#waiting = this.#waiting.filter(isPresent);
+    this.#chunks = this.#chunks.map((chunk) => chunk.filter(isPresent)).filter(({ length }) => length > 0);
+    this.#held = this.#chunks.reduce((sum, { length }) => sum + length, 0);
+    this.#gone = 0;
   }
 
-  /** Calls back for each living entry in order. */
+  /** Calls back for each present entry in order. */
   forEach(callback: (entry: Entry) => void): void {
     this.#settle();
     for (const chunk of this.#chunks) {
-      for (const entry of chunk) if (!entry.dead) callback(entry);
+      for (const entry of chunk) if (entry.present) callback(entry);
     }
   }
 
-  /** Calls back in order for each living entry whose id begins with `prefix`. */
+  /** Calls back in order for each present entry whose id begins with `prefix`. */
   forEachFrom(prefix: string, callback: (entry: Entry) => void): void {
     this.#settle();
     for (let place = this.#chunkOf(prefix); place < this.#chunks.length; place++) {
@@ -44,16 +50,16 @@ export class OrderedEntries<Entry extends Named> {
       for (let index = placeIn(chunk, prefix); index < chunk.length; index++) {
         const entry = chunk[index] as Entry;
         if (!entry.id.startsWith(prefix)) return;
-        if (!entry.dead) callback(entry);
+        if (entry.present) callback(entry);
       }
     }
   }
 
   #settle(): void {
-    const waiting = this.#waiting.filter((entry) => !entry.dead);
-    this.#dead -= this.#waiting.length - waiting.length;
+    const waiting = this.#waiting.filter(isPresent);
+    this.#gone -= this.#waiting.length - waiting.length;
     this.#waiting = [];
-    const rebuild = this.#dead * 2 > this.#held || waiting.length * 8 > this.#held;
+    const rebuild = this.#gone * 2 > this.#held || waiting.length * 8 > this.#held;
     if (waiting.length === 0 && (!rebuild || this.#held === 0)) return;
     waiting.sort((left, right) => compareIds(left.id, right.id));
     if (rebuild) return this.#rebuild(waiting);
@@ -62,7 +68,7 @@ export class OrderedEntries<Entry extends Named> {
   }
 
   #rebuild(added: readonly Entry[]): void {
-    const kept = this.#chunks.flat().filter((entry) => !entry.dead);
+    const kept = this.#chunks.flat().filter(isPresent);
     const merged: Entry[] = [];
     let index = 0;
     for (const entry of kept) {
@@ -73,7 +79,7 @@ export class OrderedEntries<Entry extends Named> {
     this.#chunks = [];
     for (let start = 0; start < merged.length; start += chunkSize) this.#chunks.push(merged.slice(start, start + chunkSize));
     this.#held = merged.length;
-    this.#dead = 0;
+    this.#gone = 0;
   }
 
   #insert(entry: Entry): void {
@@ -99,6 +105,10 @@ export class OrderedEntries<Entry extends Named> {
     }
     return low;
   }
+}
+
+function isPresent({ present }: Named): boolean {
+  return present;
 }
 
 /** The first place in a chunk that is not below an id. */
