@@ -325,6 +325,33 @@ describe('the common cap', () => {
     await watch[Symbol.asyncDispose]();
   });
 
+  test('what was made anew before the cap was reached, and then went, is told as gone', async () => {
+    await using store = new Broker({ environment, storeId: environment.id(), capabilities, historySize: 8, pendingLimit: 3 });
+    const put = async (id: string, app: string): Promise<void> => {
+      const { version } = (await store.get(at(id)).catch(() => undefined))?.metadata ?? {};
+      const input = { metadata: { ...at(id), labels: { app } }, spec: 1 };
+      await (version === undefined ? store.create(input) : store.update(input, { currentVersion: version }));
+    };
+    await put('a', 'web');
+    await using all = await store.watchKind(kind);
+    await store.destroy(at('a'));
+    for (const id of ['a', 'b', 'c']) await put(id, 'web');
+    // It fills the rest of what all may hold together.
+    const web = { labelQueries: [{ terms: [{ key: 'app', op: 'equal', values: ['web'] } as const] }] };
+    await using others = await store.watchKind(kind, web);
+    for (const app of ['db', 'web', 'db', 'web']) await put('a', app);
+    await store.destroy(at('a'));
+    for (let index = 0; index < 6; index++) await put('b', 'web');
+    const known = new Set(['a']);
+    for await (const event of all) {
+      if (event.type === 'noop') break;
+      if (event.type === 'created' || event.type === 'updated') known.add(event.resource.metadata.id);
+      if (event.type === 'destroyed') known.delete(event.resource.metadata.id);
+    }
+    expect([...known].sort()).toEqual(['b', 'c']);
+    await others[Symbol.asyncDispose]();
+  });
+
   test('a watch of one id is not touched by it', async () => {
     await using store = new Broker({ environment, storeId: environment.id(), capabilities, historySize: 4, pendingLimit: 0 });
     await store.create(thing('a', 0));

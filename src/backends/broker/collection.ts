@@ -1,5 +1,4 @@
 import type { Kind, QueryPlan, Resource, SteadystateError } from '../../resource/index.ts';
-import { compareIds } from '../../resource/index.ts';
 import type { StateEvent } from '../../state/index.ts';
 import type { Bookmarks } from './bookmark.ts';
 import type { Commit } from './commit.ts';
@@ -9,6 +8,7 @@ import type { KindWatcher } from './kind-watcher.ts';
 import { LabelIndex } from './label-index.ts';
 import { OrderedEntries } from './ordered-entries.ts';
 import type { PointerWatcher } from './pointer-watcher.ts';
+import { sortById } from './sort-by-id.ts';
 
 /** What a store opened from disk knows of a value that nobody has asked for yet. */
 export interface EncodedResource {
@@ -114,8 +114,9 @@ export class Collection {
     else {
       const labelled = labels && this.#labelled(labels);
       if (labelled === undefined) return Object.freeze(this.list().filter(({ metadata }) => matches(metadata)));
-      for (const entry of labelled) take(entry);
-      items.sort((left, right) => compareIds(left.metadata.id, right.metadata.id));
+      const sorted = [...labelled];
+      sortById(sorted);
+      for (const entry of sorted) take(entry);
     }
     return Object.freeze(items);
   }

@@ -1,4 +1,5 @@
 import { compareIds } from '../../resource/index.ts';
+import { sortById } from './sort-by-id.ts';
 
 const chunkSize = 512;
 
@@ -61,7 +62,7 @@ export class OrderedEntries<Entry extends Named> {
     this.#waiting = [];
     const rebuild = this.#gone * 2 > this.#held || waiting.length * 8 > this.#held;
     if (waiting.length === 0 && (!rebuild || this.#held === 0)) return;
-    waiting.sort((left, right) => compareIds(left.id, right.id));
+    sortById(waiting);
     if (rebuild) return this.#rebuild(waiting);
     for (const entry of waiting) this.#insert(entry);
     this.#held += waiting.length;

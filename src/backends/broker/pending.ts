@@ -84,8 +84,8 @@ export class Pending {
     if (!this.#snapshotNeeded) this.#keep(key, { base, latest, revision: commit.revision });
     else if (known !== undefined && known.latest === undefined) this.#keep(key, known);
     // What came after the last delivery is told by the snapshot, or never was there: churn must not pile up.
-    else if (latest === undefined && !(Number(base?.metadata.uid) > this.#since))
-      this.#keep(key, { base, latest, revision: commit.revision });
+    else if (base !== undefined && latest?.metadata.uid !== base.metadata.uid && !(Number(base.metadata.uid) > this.#since))
+      this.#keep(key, { base, latest: undefined, revision: commit.revision });
   }
 
   /** A value that does not match, of something that did perhaps, when the reader last heard of it. */
