@@ -11,6 +11,7 @@ import {
 } from '../../resource/index.ts';
 import type { State } from '../../state/index.ts';
 import { incarnationConflict } from '../../state/index.ts';
+import { noteLimit } from '../conditions.ts';
 import type { EventSpec, FinalizerRelease } from './event-log.ts';
 import { eventDefinition, eventId } from './event-log.ts';
 
@@ -154,7 +155,7 @@ const reasons = {
 } as const;
 
 function noteOf({ finalizer, uid, by, holder, outcome }: FinalizerRelease, error?: string): string {
-  const why = error === undefined ? '' : `: ${error}`;
+  const why = error === undefined ? '' : `: ${visibleText(error.slice(0, noteLimit))}`;
   return `finalizer ${visibleText(finalizer)} of incarnation ${uid === '' ? 'unknown' : uid} ${verbs[outcome]} by ${by} (held by ${holder})${why}`;
 }
 
