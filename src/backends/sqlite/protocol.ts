@@ -2,6 +2,7 @@ import type { Kind } from '../../resource/index.ts';
 import type { GivenRow } from './admin/jobs.ts';
 import type { JobRequest } from './admin/start-job.ts';
 import type { FileIdentity } from './file-identity.ts';
+import type { CommitAnswer } from './packed-commit.ts';
 
 /** One write, as it goes to the worker. */
 export interface WriteMessage {
@@ -38,10 +39,6 @@ export interface OpenAnswer extends OpenedStore {
   readonly identities: readonly FileIdentity[];
 }
 
-export interface CommitAnswer {
-  readonly historyFloor: number;
-}
-
 /** Some resources as they come from the worker, all in one buffer (see `packed-rows.ts`). */
 export interface RowsMessage {
   readonly type: 'rows';
@@ -67,8 +64,6 @@ export type WorkerRequest =
   | OpenRequest
   /** Streams all resources as `rows` messages. */
   | { readonly call: 'load' }
-  /** `at`: the wall clock, milliseconds. */
-  | { readonly call: 'commit'; readonly at: number; readonly writes: readonly WriteMessage[] }
   | { readonly call: 'history'; readonly kind: Kind; readonly after: number; readonly upTo: number }
   /** Begins a work that goes on in steps, on the open store or, for those that need none, on a file; answers its number. */
   | { readonly call: 'start'; readonly job: JobRequest }
@@ -77,6 +72,7 @@ export type WorkerRequest =
   | { readonly call: 'close' };
 
 export type WorkerMessage =
+  | CommitAnswer
   | RowsMessage
   | { readonly type: 'answer'; readonly sequence: number; readonly value: unknown }
   | { readonly type: 'failure'; readonly sequence: number; readonly failure: WorkerFailure };

@@ -10,7 +10,7 @@ import type { FileIdentity } from './file-identity.ts';
 import { changedPath } from './file-identity.ts';
 import { openInWorker } from './open-in-worker.ts';
 import { PackedRows } from './packed-rows.ts';
-import type { CommitAnswer, HistoryRow, OpenAnswer, RowsMessage, StoredValue, WriteMessage } from './protocol.ts';
+import type { HistoryRow, OpenAnswer, RowsMessage, StoredValue, WriteMessage } from './protocol.ts';
 import { encodeRecord } from './record-codec.ts';
 import { storeAdminOf } from './store-admin.ts';
 import { StoreWorker } from './store-worker.ts';
@@ -129,10 +129,10 @@ class WorkerCommitter implements Committer {
         record: value === undefined ? null : encodeRecord(value),
       }),
     );
-    const committed = this.#worker.call<CommitAnswer>({ call: 'commit', at: this.#environment.now(), writes });
+    const committed = this.#worker.commit(this.#environment.now(), writes);
     // While the disk syncs: what went into a file that was removed or replaced nobody will find again.
     const changed = changedPath(this.#identities);
-    const { historyFloor } = await committed;
+    const historyFloor = await committed;
     if (changed !== undefined) {
       throw new SteadystateError(
         'Corrupt',

@@ -10,7 +10,7 @@ import type { Head } from './head.ts';
 import { toggle, writeHead } from './head.ts';
 import { openFile, putHead } from './open-file.ts';
 import { PackedRows, packedRowsAfter } from './packed-rows.ts';
-import type { CommitAnswer, HistoryRow, OpenedStore, OpenRequest, RowsMessage, WriteMessage } from './protocol.ts';
+import type { HistoryRow, OpenedStore, OpenRequest, RowsMessage, WriteMessage } from './protocol.ts';
 import { checkHistory, readHistory } from './read-history.ts';
 import { created, destroyed, updated } from './schema.ts';
 import { SideFile } from './side-file.ts';
@@ -148,8 +148,8 @@ export class StoreFile {
     }
   }
 
-  /** Makes writes durable: all of them, or none. */
-  commit(writes: readonly WriteMessage[], at: number): CommitAnswer {
+  /** Makes writes durable: all of them, or none. Gives the floor of the event log. */
+  commit(writes: readonly WriteMessage[], at: number): number {
     this.#orStop(() => {
       this.#room.beforeCommit();
       try {
@@ -161,7 +161,7 @@ export class StoreFile {
       }
     });
     for (const listen of this.#onCommit) listen(writes);
-    return { historyFloor: this.#head.floor };
+    return this.#head.floor;
   }
 
   /** Notes what was committed, which only helps against a damaged log, and sees to the room; once the answer is on its way. */

@@ -2,7 +2,9 @@ import { hostname } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { Environment } from '../../environment/index.ts';
 import { SteadystateError } from '../../resource/index.ts';
-import type { RowsMessage, WorkerMessage, WorkerRequest } from './protocol.ts';
+import type { CommitAnswer } from './packed-commit.ts';
+import { packCommit } from './packed-commit.ts';
+import type { RowsMessage, WorkerMessage, WorkerRequest, WriteMessage } from './protocol.ts';
 
 interface Call {
   readonly resolve: (value: unknown) => void;
@@ -44,12 +46,12 @@ export class StoreWorker {
   }
 
   call<Answer>(request: WorkerRequest): Promise<Answer> {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure);
-    const sequence = this.#sequence++;
-    return new Promise<Answer>((resolve, reject) => {
-      this.#calls.set(sequence, { resolve: resolve as (value: unknown) => void, reject });
-      this.#worker.postMessage({ sequence, request });
-    });
+    return this.#send((sequence) => ({ sequence, request }));
+  }
+
+  /** Makes writes durable, all or none. `at`: the wall clock, milliseconds. Resolves with the floor of the event log. */
+  commit(at: number, writes: readonly WriteMessage[]): Promise<number> {
+    return this.#send((sequence) => packCommit(sequence, at, writes));
   }
 
   /** Calls back for each buffer of resources; an error of the callback is this call's. */
@@ -67,10 +69,25 @@ export class StoreWorker {
     await this.#ended;
   }
 
+  #send<Answer>(message: (sequence: number) => unknown): Promise<Answer> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    const sequence = this.#sequence++;
+    return new Promise<Answer>((resolve, reject) => {
+      this.#calls.set(sequence, { resolve: resolve as (value: unknown) => void, reject });
+      this.#worker.postMessage(message(sequence));
+    });
+  }
+
+  #take(sequence: number): Call | undefined {
+    const call = this.#calls.get(sequence);
+    this.#calls.delete(sequence);
+    return call;
+  }
+
   #receive(message: WorkerMessage): void {
+    if (isCommitAnswer(message)) return this.#take(message[0])?.resolve(message[1]);
     if (message.type === 'rows') return this.#load(message);
-    const call = this.#calls.get(message.sequence);
-    this.#calls.delete(message.sequence);
+    const call = this.#take(message.sequence);
     if (message.type === 'answer') return call?.resolve(message.value);
     const { code, message: text, holder } = message.failure;
     call?.reject(new SteadystateError(code, text, holder === undefined ? {} : { holder }));
@@ -90,6 +107,10 @@ export class StoreWorker {
     for (const call of this.#calls.values()) call.reject(error);
     this.#calls.clear();
   }
+}
+
+function isCommitAnswer(message: WorkerMessage): message is CommitAnswer {
+  return Array.isArray(message);
 }
 
 /** Names this program to whoever finds the store in use. */

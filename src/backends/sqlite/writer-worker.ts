@@ -2,6 +2,8 @@ import { parentPort } from 'node:worker_threads';
 import { Jobs } from './admin/jobs.ts';
 import { startJob } from './admin/start-job.ts';
 import { asFailure, StoreFailure } from './failures.ts';
+import type { PackedCommit } from './packed-commit.ts';
+import { unpackWrites } from './packed-commit.ts';
 import type { WorkerMessage, WorkerRequest } from './protocol.ts';
 import { StoreFile } from './store-file.ts';
 
@@ -27,33 +29,57 @@ function handle(request: WorkerRequest): unknown {
     case 'end':
       return jobs.end(request.job);
   }
-  if (store === undefined) throw new StoreFailure({ code: 'Unavailable', message: 'the store is not open' });
+  const open = openStore();
   switch (request.call) {
     case 'load':
-      return store.load((rows) => post(rows, [rows.bytes.buffer]));
-    case 'commit':
-      return store.commit(request.writes, request.at);
+      return open.load((rows) => post(rows, [rows.bytes.buffer]));
     case 'history':
-      return store.history(request.kind, request.after, request.upTo);
+      return open.history(request.kind, request.after, request.upTo);
     case 'close':
       jobs.endAll();
-      store.close();
+      open.close();
       store = undefined;
       return undefined;
   }
+}
+
+function commit(packed: PackedCommit): void {
+  const [sequence, at] = packed;
+  let floor: number;
+  try {
+    floor = openStore().commit(unpackWrites(packed), at);
+  } catch (error) {
+    return post(failed(sequence, error));
+  }
+  post([sequence, floor]);
+  store?.noteCommitted();
+}
+
+function openStore(): StoreFile {
+  if (store === undefined) throw new StoreFailure({ code: 'Unavailable', message: 'the store is not open' });
+  return store;
+}
+
+function failed(sequence: number, error: unknown): WorkerMessage {
+  return { type: 'failure', sequence, failure: asFailure(file, error).failure };
 }
 
 function post(message: WorkerMessage, transfer: readonly ArrayBuffer[] = []): void {
   port?.postMessage(message, transfer);
 }
 
-port.on('message', ({ sequence, request }: { readonly sequence: number; readonly request: WorkerRequest }) => {
+port.on('message', (message: PackedCommit | { readonly sequence: number; readonly request: WorkerRequest }) => {
+  if (isCommit(message)) return commit(message);
+  const { sequence, request } = message;
   let answer: WorkerMessage;
   try {
     answer = { type: 'answer', sequence, value: handle(request) };
   } catch (error) {
-    answer = { type: 'failure', sequence, failure: asFailure(file, error).failure };
+    answer = failed(sequence, error);
   }
   post(answer);
-  if (request.call === 'commit' && answer.type === 'answer') store?.noteCommitted();
 });
+
+function isCommit(message: PackedCommit | object): message is PackedCommit {
+  return Array.isArray(message);
+}
