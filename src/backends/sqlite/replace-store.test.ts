@@ -329,6 +329,20 @@ describe('repair', () => {
     expect((await check()).findings).toEqual([]);
   });
 
+  test('nor is any byte of the page that names the tables in the way', async () => {
+    await fill();
+    const whole = readFileSync(file);
+    for (const at of [0, 17, 100, 103, 104, 108, 109, 4090]) {
+      const path = join(folder, `flipped-${at}.db`);
+      const bytes = Buffer.from(whole);
+      bytes[at] = (bytes[at] as number) ^ 1;
+      writeFileSync(path, bytes);
+      expect([at, (await check(path)).findings.length > 0]).toEqual([at, true]);
+      const done = await repairStore({ file: path, environment });
+      expect([at, done.resources, done.dropped, done.lost]).toEqual([at, 96, [], 0]);
+    }
+  });
+
   test('the head and the event log are made anew', async () => {
     await fill();
     const database = openDatabase(file);

@@ -172,7 +172,7 @@ export async function long<Value>(context: CommandContext, what: string, work: (
           exitCodes.timedOut,
           `${what}: the time ran out; what was done so far was taken back or stands as it is, the store is whole`,
         );
-      throw new ExitError(exitCodes.failed, `${what}: interrupted; the store is whole`);
+      throw new ExitError(exitCodes.interrupted, `${what}: interrupted; the store is whole`);
     }
   });
 }

@@ -17,15 +17,16 @@ export function* checkEvents(store: OpenStore, findings: Findings): Job<number> 
   const kinds = new Map(store.kinds().map((row) => [row.number, row]));
   let count = 0;
   let at = store.head().floor;
-  const statement = guard(file, () =>
-    database.prepare(
-      `SELECT ${placeColumns}, crc, kind, oldCrc, old FROM events WHERE revision > ? ORDER BY revision LIMIT ${eventsPerStep}`,
-    ),
-  );
+  const read = (after: number) =>
+    guard(file, () =>
+      database
+        .prepare(`SELECT ${placeColumns}, crc, kind, oldCrc, old FROM events WHERE revision > ? ORDER BY revision LIMIT ${eventsPerStep}`)
+        .all(after),
+    );
   for (;;) {
     // Older ones may go meanwhile.
     at = Math.max(at, store.head().floor);
-    const events = findings.try(`events from ${at + 1} on`, () => statement.all(at));
+    const events = findings.try(`events from ${at + 1} on`, () => read(at));
     if (events === undefined) return count;
     for (const event of events) {
       const place = placeOf(event);

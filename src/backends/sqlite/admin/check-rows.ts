@@ -76,10 +76,11 @@ function isRecord(text: string): boolean {
 
 /** The smallest uid behind a damaged place that can be read again. */
 export function nextReadable(database: Database, after: number, last: number): number | undefined {
-  const statement = database.prepare('SELECT uid FROM resources WHERE uid > ? ORDER BY uid LIMIT 1');
   const look = (from: number): number | undefined => {
     try {
-      const found = statement.get(from) as Pick<StoredRow, 'uid'> | undefined;
+      const found = database.prepare('SELECT uid FROM resources WHERE uid > ? ORDER BY uid LIMIT 1').get(from) as
+        | Pick<StoredRow, 'uid'>
+        | undefined;
       return found?.uid;
     } catch {
       return undefined;
