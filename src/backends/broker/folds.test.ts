@@ -130,3 +130,20 @@ test('above the limit what lives is left out, and what went is not', () => {
   folds.release(start);
   expect(budget.count).toBe(0);
 });
+
+test('what lives when the cap is reached is left to the snapshot, also the very one that reaches it', () => {
+  const budget = { count: 0, limit: 1 };
+  const folds = new Folds(budget);
+  const history = new History();
+  const start = folds.begin();
+  history.write(1, 'write');
+  folds.append(history.log, history.log.end);
+  // Another watcher fills what is left.
+  budget.count++;
+  history.write(1, 'write');
+  folds.append(history.log, history.log.end);
+  const pending = new Pending({ count: 0, limit: 100 }, undefined, start.since);
+  folds.tell(start, pending);
+  expect(pending.snapshotNeeded).toBe(true);
+  expect(pending.size).toBe(0);
+});

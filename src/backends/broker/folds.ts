@@ -72,14 +72,16 @@ export class Folds {
     this.lastRevision = commits.at(-1)?.revision ?? this.lastRevision;
     this.#coming = this.#following ?? new Fold();
     this.#following = undefined;
-    // Nobody lags: nobody will ask for it.
-    if (this.#last === undefined && fold.starts === 0) return;
+    if (fold.starts === 0) {
+      // Nobody's history begins here: what stands before goes on.
+      if (this.#last !== undefined) for (const commit of commits) this.#add(this.#last, commit.id, commit);
+      return;
+    }
     fold.since = commits[0] === undefined ? this.lastRevision : commits[0].revision - 1;
     fold.previous = this.#last;
     if (this.#last !== undefined) this.#last.next = fold;
     this.#last = fold;
     for (const commit of commits) this.#add(fold, commit.id, commit);
-    this.#unlessStart(fold);
   }
 
   /** Tells a watcher all that happened since its history began. */
@@ -117,16 +119,18 @@ export class Folds {
     if (previous !== undefined) this.#merge(previous, fold);
   }
 
-  #add(fold: Fold, id: string, { old, value, revision }: FoldEntry | Commit): void {
+  #add(fold: Fold, id: string, change: FoldEntry | Commit): void {
     const { entries } = fold;
+    const { old, value, revision } = change;
     const known = entries.get(id);
     const first = known === undefined ? old : known.old;
     if (known !== undefined) this.#remove(fold, id);
     if (first === undefined && value === undefined) return;
-    if (!fold.lossy && this.#budget.count >= this.#budget.limit) this.#loseLiving();
-    if (!fold.lossy) this.#keep(fold, id, { old: first, value, revision });
+    const wasLossy = fold.lossy;
+    if (!wasLossy && this.#budget.count >= this.#budget.limit) this.#loseLiving();
+    if (!fold.lossy) this.#keep(fold, id, first === old ? change : { old: first, value, revision });
     // What was known to have gone stays known, whatever came in its place.
-    else if (known !== undefined) this.#keep(fold, id, known);
+    else if (known !== undefined && wasLossy) this.#keep(fold, id, known);
     else if (isGone(first, value, fold.since)) this.#keep(fold, id, { old: first, value: undefined, revision });
   }
 
