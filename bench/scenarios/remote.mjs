@@ -90,6 +90,7 @@ export const scenarios = [
     against(`remote-unary-${count}`, 'plain', 'remote-unary', { callers: count, operations }),
     against(`remote-unary-${count}`, 'go', 'remote-unary', { callers: count, operations }),
   ]),
-  against('remote-watch-1', 'go', 'remote-watch', { watchers: 1, events: 100_000 }),
-  against('remote-watch-1000', 'go', 'remote-watch', { watchers: 1_000, events: 3_000, rate: 1_000 }),
+  against('remote-watch-1', 'go', 'remote-watch', { watchers: 1, events: 20_000 }),
+  { ...against('remote-watch-1-100k', 'go', 'remote-watch', { watchers: 1, events: 100_000 }), full: true },
+  against('remote-watch-1000', 'go', 'remote-watch', { watchers: 1_000, events: 1_000, rate: 1_000 }),
 ];
