@@ -30,7 +30,8 @@ func main() {
 	defer cancel()
 
 	// Types that both sides know are decoded.
-	definitions, err := safe.StateListAll[*meta.ResourceDefinition](ctx, store)
+	listDefinitions := safe.StateListAll[*meta.ResourceDefinition]
+	definitions, err := listDefinitions(ctx, store)
 	if err != nil {
 		log.Fatal(err)
 	}
