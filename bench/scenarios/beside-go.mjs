@@ -52,7 +52,7 @@ export const scenarios = [
   ]),
   beside('watch-fanout-100-one-stalled', 'watch-fanout', { watchers: 100, writes: 10_000, stalled: true }),
   beside('watch-bootstrap-1', 'watch-bootstrap', { size: 100_000, watchers: 1 }),
-  beside('watch-bootstrap-50', 'watch-bootstrap', { size: 100_000, watchers: 50 }),
+  beside('watch-bootstrap-50', 'watch-bootstrap', { size: 100_000, watchers: 50 }, full),
   beside('mem-per-resource-100k', 'mem-per-resource', { size: 100_000 }),
   beside('mem-per-resource-1m', 'mem-per-resource', { size: 1_000_000 }, { ...full, rounds: 1 }),
   ...sizes.map(([name, size, how]) => beside(`growth-${name}`, 'growth', { size }, how)),
