@@ -15,6 +15,9 @@ export type InputStore = Pick<CoreState, 'watchNamespaces'>;
 /** What is wrong with a registration, in words; none: it fits beside the others. */
 export function registrationProblem(controller: AnyController, others: readonly AnyController[], store: InputStore): string | undefined {
   if (typeof controller.name !== 'string' || controller.name === '') return 'a controller needs a name';
+  // It becomes an owner and a finalizer.
+  const nameIs = nameProblem(controller.name);
+  if (nameIs !== undefined) return `the name of a controller: ${nameIs}`;
   if (others.some((other) => other.name === controller.name))
     return `a controller named ${visibleText(controller.name)} is registered already`;
   return inputsProblem(controller, controller.inputs, store) ?? queueProblem(controller) ?? outputsProblem(controller.outputs, others);

@@ -2,7 +2,7 @@ import { addAbortListener, setMaxListeners } from 'node:events';
 import type { Environment, Logger } from '../environment/index.ts';
 import { guarded } from '../environment/index.ts';
 import type { Kind, Pointer } from '../resource/index.ts';
-import { invalid } from '../resource/index.ts';
+import { invalid, visibleText } from '../resource/index.ts';
 import type { CoreState } from '../state/index.ts';
 import { closed } from '../state/index.ts';
 import { Breather } from './breather.ts';
@@ -131,7 +131,7 @@ class ControllerRuntime implements Runtime {
   register(controller: AnyController): void {
     const others = this.#runners.map((runner) => runner.controller);
     const problem = this.#phase === 'stopped' ? 'the runtime has stopped' : registrationProblem(controller, others, this.#options.state);
-    if (problem !== undefined) throw invalid([{ path: `controller ${controller.name}`, message: problem }]);
+    if (problem !== undefined) throw invalid([{ path: `controller ${visibleText(String(controller.name))}`, message: problem }]);
     const runner = this.#makeRunner(controller);
     this.#runners.push(runner);
     this.#unsynced.add(runner);

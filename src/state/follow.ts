@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import type { Environment } from '../environment/index.ts';
 import type { Resource, TypedKind } from '../resource/index.ts';
 import { errorCode, findError, SteadystateError } from '../resource/index.ts';
@@ -22,7 +23,7 @@ export async function follow<Spec>(
   options: Omit<WatchKindOptions, 'startFromBookmark' | 'tailEvents'> = {},
 ): Promise<Watch<Spec>> {
   const source = new FollowSource(core, environment, kind, options);
-  await source.connect();
+  await source.connect(options.signal);
   return createWatch<Spec>(source, { environment, signal: options.signal });
 }
 
@@ -44,6 +45,8 @@ class FollowSource implements EventSource {
   #bootstrapped: boolean;
   #closed = false;
   #failed = false;
+  /** Ends attempts to connect, and what they made. */
+  readonly #stop = new AbortController();
 
   constructor(core: CoreState, environment: Environment, kind: TypedKind, options: WatchKindOptions) {
     this.#core = core;
@@ -58,9 +61,16 @@ class FollowSource implements EventSource {
     return this.#closed || (this.#failed && this.#queued.length === 0);
   }
 
-  /** The first connection; its error is the caller's. */
-  async connect(): Promise<void> {
-    this.#attach(sourceOf(await this.#core.watchKind(this.#kind, { ...this.#options, bootstrapBookmark: true })));
+  /** The first connection; its error is the caller's, or the signal's reason. */
+  async connect(signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
+    const abort = signal && addAbortListener(signal, () => this.#stop.abort(signal.reason));
+    try {
+      const options = { ...this.#options, bootstrapBookmark: true, signal: this.#stop.signal };
+      this.#attach(sourceOf(await this.#core.watchKind(this.#kind, options)));
+    } finally {
+      abort?.[Symbol.dispose]();
+    }
   }
 
   take(max: number): readonly StateEvent[] {
@@ -92,6 +102,7 @@ class FollowSource implements EventSource {
 
   close(): void {
     this.#closed = true;
+    this.#stop.abort();
     this.#timer?.[Symbol.dispose]();
     const inner = this.#inner;
     this.#inner = undefined;
@@ -179,7 +190,8 @@ class FollowSource implements EventSource {
   async #reconnect(): Promise<void> {
     const resume = this.#bookmark !== undefined && this.#bootstrapped;
     try {
-      const { bootstrapContents: _contents, ...rest } = this.#options;
+      const { bootstrapContents: _contents, ...others } = this.#options;
+      const rest = { ...others, signal: this.#stop.signal };
       const options: WatchKindOptions = resume
         ? { ...rest, startFromBookmark: this.#bookmark as Bookmark }
         : { ...rest, bootstrapContents: true, bootstrapBookmark: true };

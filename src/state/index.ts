@@ -1,4 +1,5 @@
 export { checkWatchOptions } from './check-watch-options.ts';
+export { checkRevision, checkWriteOptions } from './check-write-options.ts';
 export type * from './core-state.ts';
 export * from './errors.ts';
 export type { EventSource } from './event-source.ts';

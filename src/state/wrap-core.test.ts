@@ -177,6 +177,15 @@ describe('native teardown', () => {
 });
 
 describe('when the store is closed', () => {
+  test('a signal on teardown without one that ends it is refused, and leaves nothing behind', async () => {
+    const store = memoryState({ environment });
+    const state = wrapCore(store, { environment });
+    for (const options of [undefined, {}, { signal: new AbortController() }] as unknown as { signal: AbortSignal }[])
+      await expect(state.abortSignalOnTeardown(pointer, options)).rejects.toMatchObject({ code: 'Invalid', pointer });
+    await store[Symbol.asyncDispose]();
+    expect(environment.open.counts()).toEqual({});
+  });
+
   test('what waits ends, with Closed', async () => {
     const store = memoryState({ environment });
     const state = wrapCore(store, { environment });

@@ -3,6 +3,7 @@ import type { Pointer, Resource, ResourceInput, ResourcePhase } from '../resourc
 import {
   checkPointer,
   finishDraft,
+  invalid,
   isAlreadyExistsError,
   isIncarnationConflictError,
   isNotFoundError,
@@ -66,7 +67,7 @@ export function wrapCore(core: CoreState, options: { readonly environment: Envir
         ownerOf,
       );
     },
-    abortSignalOnTeardown: (pointer, call) => abortSignalOnTeardown(core, pointer, call.signal),
+    abortSignalOnTeardown: (pointer, call) => abortSignalOnTeardown(core, pointer, call?.signal),
     async modify(empty, updater, call) {
       await modify(core, pauses(), empty, updater, call);
     },
@@ -191,6 +192,9 @@ async function teardownAndDestroy(core: CoreState, pauses: Pauses, pointer: Poin
 
 async function abortSignalOnTeardown(core: CoreState, pointer: Pointer, signal: AbortSignal): Promise<AbortSignal> {
   checkPointer(pointer);
+  // Without one the watch would have no end.
+  if (typeof signal?.aborted !== 'boolean')
+    throw invalid([{ path: 'signal', message: 'expected an AbortSignal that ends the watch' }], pointer);
   const controller = new AbortController();
   const watch = await core.watch(pointer, { signal });
   let uid: string | undefined;

@@ -129,6 +129,7 @@ describe('a controller may', () => {
 describe('a registration', () => {
   const problems: readonly (readonly [string, Partial<QueueController>, RegExp])[] = [
     ['without a name', { name: '' }, /needs a name/],
+    ['with a name that can be no finalizer', { name: 'a\nb' }, /controller a\\nb: the name of a controller: must not hold control/],
     ['without a primary input', { inputs: [] }, /needs a primary input/],
     ['with an input of the other family', { inputs: [primaryApples, { ...primaryApples, type: crumbs.type, kind: 'weak' }] }, /kind weak/],
     ['with an input twice', { inputs: [primaryApples, primaryApples] }, /declared twice/],

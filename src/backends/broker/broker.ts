@@ -1,15 +1,6 @@
 import type { Environment } from '../../environment/index.ts';
 import type { Kind, Metadata, NamespaceSpec, Pointer, Resource, ResourceInput, SteadystateError, TypedKind } from '../../resource/index.ts';
-import {
-  assembleMetadata,
-  assembleResource,
-  checkKind,
-  checkPointer,
-  errorCode,
-  invalid,
-  makeResource,
-  planQuery,
-} from '../../resource/index.ts';
+import { assembleMetadata, assembleResource, checkKind, checkPointer, errorCode, makeResource, planQuery } from '../../resource/index.ts';
 import type {
   AggregatedWatch,
   CallOptions,
@@ -27,7 +18,16 @@ import type {
   WatchKindOptions,
   WatchOptions,
 } from '../../state/index.ts';
-import { alreadyExists, closed, createAggregatedWatch, createWatch, notFound, ownerConflict } from '../../state/index.ts';
+import {
+  alreadyExists,
+  checkRevision,
+  checkWriteOptions,
+  closed,
+  createAggregatedWatch,
+  createWatch,
+  notFound,
+  ownerConflict,
+} from '../../state/index.ts';
 import type { Collection, EncodedResource, Entry } from './collection.ts';
 import { Commit } from './commit.ts';
 import { CommitQueue } from './commit-queue.ts';
@@ -183,8 +183,7 @@ export class Broker implements CoreState, AsyncDisposable {
 
   async waitForRevision(revision: number, options: CallOptions = {}): Promise<void> {
     this.#refuse(options.signal);
-    if (!Number.isSafeInteger(revision) || revision < 0)
-      throw invalid([{ path: 'revision', message: `expected a whole number from 0, found ${revision}` }]);
+    checkRevision(revision);
     if (revision <= this.#revision) return;
     this.#refuseUnlessLive(options.signal);
     await this.#revisionWaiters.wait(revision, options.signal);
@@ -270,6 +269,7 @@ export class Broker implements CoreState, AsyncDisposable {
   #create<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: CreateOptions | undefined): Promise<Resource<Spec>> {
     const resource = makeResource(input);
     const { metadata } = resource;
+    if (options !== undefined) checkWriteOptions(options);
     const owner = options?.owner ?? '';
     if (metadata.owner !== '' && metadata.owner !== owner) throw ownerConflict(metadata, owner, metadata.owner);
     const collection = this.#kinds.claim(metadata);
@@ -282,6 +282,7 @@ export class Broker implements CoreState, AsyncDisposable {
   #update<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: UpdateOptions | undefined): Promise<Resource<Spec>> {
     const resource = makeResource(input);
     const { metadata } = resource;
+    if (options !== undefined) checkWriteOptions(options);
     const collection = this.#kinds.find(metadata);
     const entry = collection?.entries.get(metadata.id);
     const current = entry && currentOf(entry);
@@ -294,6 +295,7 @@ export class Broker implements CoreState, AsyncDisposable {
 
   #destroy(pointer: Pointer, options: DestroyOptions | undefined): Promise<void> {
     this.#refuseUnlessLive(options?.signal);
+    if (options !== undefined) checkWriteOptions(options);
     const collection = this.#kinds.find(pointer);
     const entry = collection?.entries.get(pointer.id);
     const current = entry && currentOf(entry);

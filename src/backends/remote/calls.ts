@@ -4,7 +4,7 @@ import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import type { SpanContext } from '../../environment/index.ts';
 import type { Pointer, SteadystateError } from '../../resource/index.ts';
 import { SteadystateError as ErrorClass } from '../../resource/index.ts';
-import { unavailable } from '../../state/index.ts';
+import { closed, unavailable } from '../../state/index.ts';
 import type { CallName, EncodedMethod, Method } from '../../wire/index.ts';
 import { actorKey, fromStatus, grpcCodes, statusDetailsKey, traceParentKey, traceParentOf } from '../../wire/index.ts';
 
@@ -23,12 +23,18 @@ export interface CallContext {
   readonly deadlineMs?: number;
 }
 
+/** Calls that change nothing: they end with the connection, while a write that was sent goes on to its answer. */
+const reads: ReadonlySet<CallName> = new Set(['get', 'list', 'watch']);
+
 type AnyMethod<Request, Response> = Method<Request, Response> | EncodedMethod<Request, Response>;
 
 /** Calls of one server over one connection. */
 export class Calls {
   readonly #client: Client;
   readonly #address: string;
+  /** What ends with the connection. */
+  readonly #open = new Set<{ cancel(): void }>();
+  #closed = false;
 
   /** `address`: `unix:/abs` or `host:port`. */
   constructor(address: string) {
@@ -62,12 +68,14 @@ export class Calls {
         deadlineMs === undefined ? {} : { deadline: Date.now() + deadlineMs },
         (error, response) => {
           listener?.[Symbol.dispose]();
+          this.#open.delete(call);
           if (error === null) return resolve(response as Response);
           const read = this.error(error, context);
           // A read that was given up rejects with the caller's own reason; a write that was sent may have happened.
           reject(signal?.aborted && read.code !== 'Ambiguous' ? (signal.reason as Error) : read);
         },
       );
+      if (deadlineMs === undefined || reads.has(context.call)) this.#open.add(call);
       if (signal !== undefined) listener = addAbortListener(signal, () => call.cancel());
     });
   }
@@ -78,12 +86,16 @@ export class Calls {
     span: SpanContext | undefined,
   ): ClientReadableStream<Response> {
     const { path, requestSerialize, responseDeserialize } = method;
-    return this.#client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request, metadataOf({ span }));
+    const stream = this.#client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request, metadataOf({ span }));
+    this.#open.add(stream);
+    stream.once('status', () => this.#open.delete(stream));
+    return stream;
   }
 
   /** The error of the family that a status stands for. */
   error(error: ServiceError, { call, pointer }: CallContext): SteadystateError {
     const details = error.metadata?.get(statusDetailsKey)[0];
+    if (this.#closed && error.code === grpcCodes.cancelled) return closed('the connection was closed');
     const notConnected =
       error.code === grpcCodes.unavailable &&
       details === undefined &&
@@ -105,6 +117,8 @@ export class Calls {
   }
 
   close(): void {
+    this.#closed = true;
+    for (const call of [...this.#open]) call.cancel();
     this.#client.close();
   }
 }

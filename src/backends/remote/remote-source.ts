@@ -1,9 +1,10 @@
+import { addAbortListener } from 'node:events';
 import type { ClientReadableStream, ServiceError } from '@grpc/grpc-js';
 import type { Environment } from '../../environment/index.ts';
 import type { Bytes } from '../../resource/index.ts';
 import { findError, SteadystateError } from '../../resource/index.ts';
 import type { EventSource, StateEvent } from '../../state/index.ts';
-import { unavailable } from '../../state/index.ts';
+import { closed, unavailable } from '../../state/index.ts';
 import type { WatchResponse } from '../../wire/index.ts';
 
 /** Events that wait here for a reader before the stream is stopped: the server's core coalesces, not this. */
@@ -25,6 +26,8 @@ export interface RemoteSourceOptions {
   readonly from: Bytes | undefined;
   /** It begins with what is there, so that it may begin once more while its reader has seen nothing. */
   readonly repeatable: boolean;
+  /** Nothing is open any more, and nothing will be. */
+  readonly onEnd: () => void;
 }
 
 /** The events of one remote watch. It resumes from its last bookmark when the connection is lost. */
@@ -38,6 +41,8 @@ export class RemoteSource implements EventSource {
   #timer: Disposable | undefined;
   #delayMs = firstDelayMs;
   #paused = false;
+  /** Ends an attempt to connect. */
+  #giveUp: ((reason: unknown) => void) | undefined;
   /** It was established once. */
   #opened = false;
   /** Something was handed to the reader. */
@@ -50,9 +55,22 @@ export class RemoteSource implements EventSource {
     this.#bookmark = options.from;
   }
 
-  /** Resolves once the server says that the watch is established; rejects with the error of its start. */
-  connect(): Promise<void> {
+  /** Resolves once the server says that the watch is established; rejects with the error of its start, or the signal's reason. */
+  async start(signal: AbortSignal | undefined): Promise<void> {
+    const abort = signal && addAbortListener(signal, () => this.close(signal.reason));
+    try {
+      await this.#connect();
+    } catch (error) {
+      this.close();
+      throw error;
+    } finally {
+      abort?.[Symbol.dispose]();
+    }
+  }
+
+  #connect(): Promise<void> {
     return new Promise((resolve, reject) => {
+      this.#giveUp = reject;
       const stream = this.#options.open(this.#opened ? this.#bookmark : undefined);
       this.#stream = stream;
       let established = false;
@@ -98,9 +116,11 @@ export class RemoteSource implements EventSource {
     else this.#callbacks.push(callback);
   }
 
-  close(): void {
+  /** `reason`: for whoever waits until the watch is established. */
+  close(reason: unknown = closed('the watch was closed')): void {
     if (this.ended && this.#stream === undefined && this.#timer === undefined) return;
     this.ended = true;
+    this.#giveUp?.(reason);
     this.#queue = [];
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
@@ -110,6 +130,7 @@ export class RemoteSource implements EventSource {
       stream.on('error', () => {});
       stream.cancel();
     }
+    this.#options.onEnd();
     this.#wake();
   }
 
@@ -136,6 +157,7 @@ export class RemoteSource implements EventSource {
       if (event.type === 'errored') {
         this.ended = true;
         this.#stream = undefined;
+        this.#options.onEnd();
       }
     }
     if (this.#queue.length >= highWater && !this.#paused) {
@@ -160,7 +182,7 @@ export class RemoteSource implements EventSource {
     this.#timer = environment.after(delayMs, () => {
       this.#timer = undefined;
       this.#paused = false;
-      this.connect().catch((cause: unknown) => this.#lost(findError(cause) ?? unavailable('the watch could not be resumed', cause)));
+      this.#connect().catch((cause: unknown) => this.#lost(findError(cause) ?? unavailable('the watch could not be resumed', cause)));
     });
   }
 
@@ -171,6 +193,7 @@ export class RemoteSource implements EventSource {
     const stream = this.#stream;
     this.#stream = undefined;
     stream?.cancel();
+    this.#options.onEnd();
     this.#wake();
   }
 }

@@ -8,6 +8,7 @@ import { makeResource } from '../../resource/index.ts';
 import type { Server } from '../../server/index.ts';
 import { serveState } from '../../server/index.ts';
 import type { CoreState, StateEvent, Watch } from '../../state/index.ts';
+import { wrapCore } from '../../state/index.ts';
 import type { UpdateRequest } from '../../wire/index.ts';
 import { controlService, grpcCodes, ResourceCodec, stateService } from '../../wire/index.ts';
 import { memoryState } from '../memory/index.ts';
@@ -126,6 +127,85 @@ describe('a lost connection', () => {
     await server?.stop(0);
     await environment.sleep(150);
     await watch[Symbol.asyncDispose]();
+  });
+
+  test('closing the connection ends its watches and what waits for an answer; a write that was sent has its own', async () => {
+    let go = (): void => {};
+    const gate = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    const core = wrapCore(state, { environment });
+    await serve({
+      ...core,
+      get: () => new Promise(() => {}),
+      create: async (resource) => {
+        await gate;
+        return state.create(resource);
+      },
+    });
+    const closing = await open();
+    const far = wrapCore(closing, { environment });
+    const watch = await far.watchKind(kind);
+    const next = reader(watch)();
+    const awaited = far.watchFor({ ...kind, id: 'b' }, { phases: ['running'] });
+    const reading = far.get({ ...kind, id: 'a' });
+    const waiting = far.waitForRevision?.(1_000);
+    const writing = far.create(thing('a'));
+    const lost = await far.watchKindAggregated(kind);
+    const ended = lost.drain(() => {});
+    await environment.sleep(50);
+    await closing[Symbol.asyncDispose]();
+    expect(await next).toBeUndefined();
+    await ended;
+    await expect(awaited).rejects.toMatchObject({ code: 'Closed' });
+    await expect(reading).rejects.toMatchObject({ code: 'Closed' });
+    await expect(waiting).rejects.toMatchObject({ code: 'Closed' });
+    await expect(far.watchKind(kind)).rejects.toMatchObject({ code: 'Closed' });
+    go();
+    expect((await writing).metadata.id).toBe('a');
+  });
+
+  test('a connection that is closed while a watch waits to go on leaves nothing behind', async () => {
+    await serve();
+    const closing = await open();
+    const next = reader(await closing.watchKind(kind))();
+    await server?.stop(0);
+    await environment.sleep(150);
+    await closing[Symbol.asyncDispose]();
+    expect(await next).toBeUndefined();
+    expect(environment.open.counts()).toEqual({});
+  });
+
+  test('a watch that a server does not establish ends with its signal, or with the connection', async () => {
+    const never = (): Promise<never> => new Promise(() => {});
+    await serve({
+      ...wrapCore(state, { environment }),
+      watch: never,
+      watchKind: never,
+      watchKindAggregated: never,
+      watchKinds: never,
+      watchNamespaces: never,
+    });
+    const closing = await open();
+    const far = wrapCore(closing, { environment });
+    const calls = (options: { signal?: AbortSignal }): Promise<unknown>[] => [
+      far.watch({ ...kind, id: 'a' }, options),
+      far.watchKind(kind, options),
+      far.watchKindAggregated(kind, options),
+      far.watchKinds([kind], options),
+      far.watchNamespaces?.(kind.type, options) ?? never(),
+      far.watchFor({ ...kind, id: 'a' }, { phases: ['running'] }, options),
+      far.follow(kind, options),
+    ];
+    const stop = new AbortController();
+    const stopped = calls({ signal: stop.signal });
+    const abandoned = calls({});
+    await environment.sleep(50);
+    const reason = new Error('enough');
+    stop.abort(reason);
+    for (const call of stopped) await expect(call).rejects.toBe(reason);
+    await closing[Symbol.asyncDispose]();
+    for (const call of abandoned) await expect(call).rejects.toMatchObject({ code: 'Closed' });
   });
 
   test('nobody there: Unavailable, with what to do', async () => {

@@ -29,7 +29,10 @@ import type {
   WatchKindOptions,
 } from '../../state/index.ts';
 import {
+  checkRevision,
   checkWatchOptions,
+  checkWriteOptions,
+  closed,
   createAggregatedWatch,
   createWatch,
   mapSource,
@@ -113,6 +116,8 @@ class RemoteCore implements RemoteState {
   /** The teardown calls are known to be missing on this connection. */
   #noTeardown = false;
   #closed = false;
+  /** Watches that stand, or are being established: they end with the connection. */
+  readonly #sources = new Set<RemoteSource>();
 
   constructor(calls: Calls, options: RemoteStateOptions, info: InfoResponse | undefined, close: () => void) {
     this.#calls = calls;
@@ -176,6 +181,7 @@ class RemoteCore implements RemoteState {
   async create<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: CreateOptions = {}): Promise<Resource<Spec>> {
     this.#refuse(options.signal);
     const resource = makeResource(input);
+    checkWriteOptions(options);
     const { owner = '' } = options;
     this.#checkOwner(resource, owner);
     const request = { resource: this.#codec.toWire(resource), options: { owner } };
@@ -194,6 +200,7 @@ class RemoteCore implements RemoteState {
   async update<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options: UpdateOptions = {}): Promise<Resource<Spec>> {
     this.#refuse(options.signal);
     const resource = makeResource(input);
+    checkWriteOptions(options);
     const wire = this.#codec.toWire(resource);
     const version = options.currentVersion ?? resource.metadata.version;
     if (version !== 'undefined' && !/^[0-9]{1,20}$/.test(version)) throw versionConflict(resource.metadata, version, 'a number');
@@ -220,6 +227,7 @@ class RemoteCore implements RemoteState {
   async destroy(pointer: Pointer, options: DestroyOptions = {}): Promise<void> {
     this.#refuse(options.signal);
     checkPointer(pointer);
+    checkWriteOptions(options);
     const context = {
       call: 'destroy' as const,
       pointer: bare(pointer),
@@ -240,6 +248,7 @@ class RemoteCore implements RemoteState {
   async teardown(pointer: Pointer, options: TeardownOptions = {}): Promise<boolean> {
     this.#refuse(options.signal);
     checkPointer(pointer);
+    checkWriteOptions(options);
     if (!this.#noTeardown) {
       try {
         const request = { ...bare(pointer), options: { owner: options.owner ?? '' } };
@@ -306,12 +315,14 @@ class RemoteCore implements RemoteState {
 
   async #watchNamespaces(type: string, options: CallOptions = {}): Promise<AggregatedWatch<NamespaceSpec>> {
     this.#refuse(options.signal);
-    const source = await this.#source({}, 'none', () => this.#calls.stream(controlService.watchNamespaces, { type }, options.span));
+    checkKind({ namespace: 'any', type });
+    const source = await this.#source(options, 'none', () => this.#calls.stream(controlService.watchNamespaces, { type }, options.span));
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
   }
 
   async #waitForRevision(revision: number, options: CallOptions = {}): Promise<void> {
     this.#refuse(options.signal);
+    checkRevision(revision);
     await this.#calls.unary(controlService.waitForRevision, { revision }, { call: 'get', signal: options.signal, span: options.span });
   }
 
@@ -331,6 +342,7 @@ class RemoteCore implements RemoteState {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    for (const source of [...this.#sources]) source.close(closed('the connection was closed'));
     this.#close();
   }
 
@@ -355,13 +367,14 @@ class RemoteCore implements RemoteState {
     const ask = place === 'asked' && !known;
     const comes = ask || (place === 'initial' && !known && options.tailEvents === undefined);
     const base = watchOptions(options);
-    const source = new RemoteSource({
+    const source: RemoteSource = new RemoteSource({
       environment: this.#environment,
       hideFirstNoop: ask,
       // A server of ours gives it at once.
       awaitBookmark: this.control !== undefined && comes,
       from: options.startFromBookmark,
       repeatable: options.bootstrapContents === true,
+      onEnd: () => this.#sources.delete(source),
       open: (bookmark) => {
         const wire: WireWatchOptions =
           bookmark === undefined
@@ -380,7 +393,8 @@ class RemoteCore implements RemoteState {
         response.event.map((event) => decodeEvent(event, this.#codec, options.raw)).filter((event) => event !== undefined),
       readError: (error: ServiceError) => this.#calls.error(error, { call: 'watch' }),
     });
-    await source.connect();
+    this.#sources.add(source);
+    await source.start(options.signal);
     return source;
   }
 
@@ -416,7 +430,7 @@ class RemoteCore implements RemoteState {
 
   #refuse(signal: AbortSignal | undefined): void {
     signal?.throwIfAborted();
-    if (this.#closed) throw new SteadystateError('Closed', 'the connection was closed');
+    if (this.#closed) throw closed('the connection was closed');
   }
 }
 
@@ -437,11 +451,14 @@ function withoutFirst(source: EventSource): EventSource {
   });
 }
 
+/** More than any store has, and what the protocol can say at most. */
+const maximumTail = 2 ** 31 - 1;
+
 function watchOptions(options: WatchKindOptions): WireWatchOptions {
   const { startFromBookmark } = options;
   return {
     bootstrapContents: options.bootstrapContents ?? false,
-    tailEvents: options.tailEvents ?? 0,
+    tailEvents: Math.min(options.tailEvents ?? 0, maximumTail),
     ...queryToWire(options),
     aggregated: true,
     bootstrapBookmark: options.bootstrapBookmark ?? false,

@@ -22,6 +22,25 @@ export const writeCases: readonly Case[] = [
     },
   },
   {
+    name: 'writes: options that are no text, or no phase, are invalid, and nothing is written',
+    async run(world) {
+      const made = await world.create('a', 1);
+      const pointer = world.pointer('a');
+      const wrong = [5, null, '\ud800', {}] as unknown as string[];
+      for (const value of wrong) {
+        await expectRejects(world.create('b', 1, { finalizers: ['f'] }, { owner: value }), { code: 'Invalid' });
+        await expectRejects(world.create('b', 1, { finalizers: ['f'] }, { actor: value }), { code: 'Invalid' });
+        await expectRejects(world.core.update(made, { owner: value }), { code: 'Invalid' });
+        await expectRejects(world.core.update(made, { currentVersion: value }), { code: 'Invalid' });
+        await expectRejects(world.core.update(made, { expectedPhase: value as 'any' }), { code: 'Invalid' });
+        await expectRejects(world.core.destroy(pointer, { owner: value }), { code: 'Invalid' });
+        await expectRejects(world.core.destroy(pointer, { uid: value }), { code: 'Invalid' });
+      }
+      await expectRejects(world.core.get(world.pointer('b')), { code: 'NotFound' });
+      assert.deepEqual(await world.core.get(pointer), made);
+    },
+  },
+  {
     name: 'create: what exists is a conflict, whoever asks',
     async run(world) {
       await world.create('a', 1, {}, { owner: 'A' });
