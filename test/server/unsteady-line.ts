@@ -100,8 +100,10 @@ const watched = /^(watch|streams|bookmarks|races|lag|generated)/;
  * A line that breaks while contents are given has no place to go on from, and the watch says so, or begins once more for a
  * reader that has seen nothing; and cases of hundreds of
  * watches or of readers that must fall behind take minutes with every line that is mended.
+ * One wait begins its watch beside writes that take the straight way, and may come too late to see them.
  */
-const unfit = /in batches that are never empty|below the floor|reading what is ready|fall behind|a list and a watch from its bookmark/;
+const unfit =
+  /Gone when the end|in batches that are never empty|below the floor|reading what is ready|fall behind|a list and a watch from its bookmark/;
 
 /** The cases of watches, over lines that suffer so. */
 export function lineCases(faults: Faults, options: { readonly runs: number; readonly only?: RegExp }): readonly ConformanceCase[] {
