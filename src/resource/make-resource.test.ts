@@ -131,6 +131,11 @@ describe('drafts', () => {
     expect(original.metadata.labels).toEqual({ app: 'web' });
   });
 
+  test('has no other parts that could be assigned', () => {
+    for (const part of ['finalizers', 'labels', 'annotations', 'metadata', 'version', 'owner'])
+      expect(() => Object.assign(openDraft(original), { [part]: {} })).toThrow(TypeError);
+  });
+
   test('keeps parts that did not change', () => {
     const draft = openDraft(original);
     draft.phase = 'tearingDown';

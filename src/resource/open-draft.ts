@@ -21,6 +21,8 @@ export class OpenDraft<Spec> implements ResourceDraft<Spec> {
     this.finalizers = new Finalizers(original.metadata.finalizers);
     this.labels = new TextMap(original.metadata.labels);
     this.annotations = new TextMap(original.metadata.annotations);
+    // `draft.finalizers = […]` must throw, not get lost.
+    Object.freeze(this);
   }
 
   get metadata(): Metadata {

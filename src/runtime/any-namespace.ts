@@ -10,7 +10,7 @@ export interface AnyNamespace {
 export const anyNamespace: AnyNamespace = Object.freeze({ anyNamespace: true });
 
 export function isAnyNamespace(namespace: string | Namespaces): namespace is AnyNamespace {
-  return typeof namespace === 'object' && 'anyNamespace' in namespace;
+  return typeof namespace === 'object' && namespace !== null && 'anyNamespace' in namespace;
 }
 
 /** The namespaces that something looks after: these, or all. */

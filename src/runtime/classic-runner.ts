@@ -24,6 +24,9 @@ export class ClassicRunner implements Runner {
   readonly #backoff: RestartBackoff;
   readonly #tracker = new OutputTracker();
   readonly #subscriptions = new Map<string, Disposable>();
+  /** Inputs whose contents have not all been told. */
+  readonly #unsynced = new Set<string>();
+  #synced = (): void => {};
   #wakeUp: WakeUp | undefined;
   #runs = false;
   #failures = 0;
@@ -40,9 +43,8 @@ export class ClassicRunner implements Runner {
 
   async run(signal: AbortSignal, hardSignal: AbortSignal, synced: () => void): Promise<void> {
     const { environment, log } = this.#options;
-    let missing = this.controller.inputs.length;
-    if (missing === 0) synced();
-    this.#setInputs(this.controller.inputs, () => (--missing === 0 ? synced() : undefined));
+    this.#synced = once(synced);
+    this.#setInputs(this.controller.inputs);
     this.#runs = true;
     await keepRunning({
       environment,
@@ -56,6 +58,8 @@ export class ClassicRunner implements Runner {
     this.#runs = false;
     for (const subscription of this.#subscriptions.values()) subscription[Symbol.dispose]();
     this.#subscriptions.clear();
+    // A controller that has finished waits for nothing any more.
+    this.#synced();
   }
 
   async shutdown(signal: AbortSignal): Promise<void> {
@@ -81,7 +85,7 @@ export class ClassicRunner implements Runner {
 
   /** One run, from a fresh start. */
   async #start(signal: AbortSignal, hardSignal: AbortSignal): Promise<void> {
-    this.#setInputs(this.controller.inputs, () => {});
+    this.#setInputs(this.controller.inputs);
     this.#tracker.stop();
     const wakeUp = new WakeUp(signal);
     const spans = new RunSpans(this.#options.environment.tracer, this.controller.name);
@@ -119,7 +123,7 @@ export class ClassicRunner implements Runner {
       updateInputs: (inputs) => {
         const problem = inputsProblem(this.controller, inputs, this.#options.core);
         if (problem !== undefined) throw invalid([{ path: `controller ${this.controller.name}`, message: problem }]);
-        if (this.#setInputs(inputs, () => {})) wakeUp.wake();
+        if (this.#setInputs(inputs)) wakeUp.wake();
       },
       resetRestartBackoff: () => {
         this.#backoff.reset();
@@ -155,20 +159,24 @@ export class ClassicRunner implements Runner {
   }
 
   /** Answers whether an input was added. */
-  #setInputs(inputs: readonly Input[], synced: () => void): boolean {
+  #setInputs(inputs: readonly Input[]): boolean {
     const wanted = new Map(inputs.map((input) => [JSON.stringify([input.kind, input.namespace, input.type, input.id ?? null]), input]));
     this.#limits.inputs = inputs;
     for (const [key, subscription] of this.#subscriptions) {
       if (wanted.has(key) || key.startsWith(trackedMark)) continue;
       subscription[Symbol.dispose]();
       this.#subscriptions.delete(key);
+      this.#unsynced.delete(key);
     }
     let added = false;
-    for (const [key, input] of wanted) {
+    for (const key of wanted.keys()) {
       if (this.#subscriptions.has(key)) continue;
       added = true;
-      this.#subscribe(key, input, synced);
+      // It may be there at once.
+      this.#unsynced.add(key);
     }
+    for (const [key, input] of wanted) if (!this.#subscriptions.has(key)) this.#subscribe(key, input);
+    this.#checkSynced();
     return added;
   }
 
@@ -176,18 +184,24 @@ export class ClassicRunner implements Runner {
   #track({ namespace, type }: Kind): void {
     const key = `${trackedMark}${kindKeyOf({ namespace, type })}`;
     if (this.#subscriptions.has(key)) return;
-    this.#subscribe(key, { namespace, type, kind: 'destroyReady' }, () => {});
+    this.#subscribe(key, { namespace, type, kind: 'destroyReady' });
   }
 
-  #subscribe(key: string, input: Input, synced: () => void): void {
+  #subscribe(key: string, input: Input): void {
     const subscription = this.#options.feeds.subscribe(input, {
       change: (change) => {
         if (wakes(input, change)) this.#wake();
       },
       resync: () => this.#wake(),
-      synced,
+      synced: () => {
+        if (this.#unsynced.delete(key)) this.#checkSynced();
+      },
     });
     this.#subscriptions.set(key, subscription);
+  }
+
+  #checkSynced(): void {
+    if (this.#unsynced.size === 0) this.#synced();
   }
 
   #wake(): void {
@@ -201,6 +215,15 @@ export class ClassicRunner implements Runner {
     this.#lastError = error instanceof Error ? error.message : String(error);
     this.#failingSince ??= this.#options.environment.timestamp();
   }
+}
+
+function once(callback: () => void): () => void {
+  let called = false;
+  return () => {
+    if (called) return;
+    called = true;
+    callback();
+  };
 }
 
 const trackedMark = 'tracked:';

@@ -20,11 +20,16 @@ export function registrationProblem(controller: AnyController, others: readonly 
   if (nameIs !== undefined) return `the name of a controller: ${nameIs}`;
   if (others.some((other) => other.name === controller.name))
     return `a controller named ${visibleText(controller.name)} is registered already`;
-  return inputsProblem(controller, controller.inputs, store) ?? queueProblem(controller) ?? outputsProblem(controller.outputs, others);
+  const { inputs, outputs } = controller;
+  if (!isListOfObjects(outputs)) return 'a controller needs a list of outputs';
+  const [body, does] = isQueueController(controller) ? ['reconcile', controller.reconcile] : ['run', controller.run];
+  if (typeof does !== 'function') return `a controller needs a function reconcile (with a queue) or run, and its ${body} is ${typeof does}`;
+  return inputsProblem(controller, inputs, store) ?? queueProblem(controller) ?? outputsProblem(outputs, others);
 }
 
 /** The same for inputs alone, which may change while a classic controller runs. */
 export function inputsProblem(controller: AnyController, inputs: readonly Input[], store: InputStore): string | undefined {
+  if (!isListOfObjects(inputs)) return 'a controller needs a list of inputs';
   const family = isQueueController(controller) ? families.queue : families.classic;
   const seen = new Set<string>();
   for (const input of inputs) {
@@ -43,6 +48,10 @@ export function inputsProblem(controller: AnyController, inputs: readonly Input[
     seen.add(key);
   }
   return undefined;
+}
+
+function isListOfObjects(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === 'object' && item !== null);
 }
 
 function queueProblem(controller: AnyController): string | undefined {

@@ -153,7 +153,8 @@ class ControllerRuntime implements Runtime {
     const ended = await within(this.#environment, this.#graceMs, Promise.all(this.#running.values()));
     if (!ended) this.#reportStuck();
     this.#hardStop.abort(closed('the runtime has stopped, and its grace period is over'));
-    await this.#feeds.stop();
+    if (!(await within(this.#environment, this.#graceMs, this.#feeds.stop())))
+      this.#log.log('error', 'watches of the store did not end within the grace period and are abandoned', {});
     await this.#shutDown();
   }
 

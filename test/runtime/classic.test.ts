@@ -55,6 +55,39 @@ async function startCounting(inputs: readonly Input[]): Promise<{ cycles: number
   return seen;
 }
 
+describe('what was there at the start', () => {
+  test('is awaited of a controller that has finished, or dropped an input, no longer', async () => {
+    // The watch of one kind is never established.
+    world = new World({
+      wrap: (core) =>
+        new Proxy(core, {
+          get: (target, key) => {
+            const member: unknown = Reflect.get(target, key);
+            if (typeof member !== 'function') return member;
+            if (key !== 'watchKindAggregated') return member.bind(target);
+            return (kind: { type: string }, options: { signal: AbortSignal }) =>
+              kind.type === apples.type
+                ? new Promise((_, reject) => options.signal.addEventListener('abort', () => reject(options.signal.reason)))
+                : (member.call(target, kind, options) as unknown);
+          },
+        }),
+    });
+    const weakCrumbs: Input = { namespace: 'default', type: crumbs.type, kind: 'weak' };
+    world.runtime.register(classic(async () => {}, { name: 'finished', outputs: [] }));
+    world.runtime.register(
+      classic(
+        async (context) => {
+          context.updateInputs([weakCrumbs]);
+          while (await context.nextWakeUp());
+        },
+        { name: 'dropping' },
+      ),
+    );
+    await world.start();
+    await world.runtime.synced();
+  });
+});
+
 describe('wake-ups', () => {
   test('the first is there at the start, without any input', async () => {
     const seen = await startCounting([]);

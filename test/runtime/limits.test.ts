@@ -130,6 +130,15 @@ describe('a registration', () => {
   const problems: readonly (readonly [string, Partial<QueueController>, RegExp])[] = [
     ['without a name', { name: '' }, /needs a name/],
     ['with a name that can be no finalizer', { name: 'a\nb' }, /controller a\\nb: the name of a controller: must not hold control/],
+    ['without inputs', { inputs: undefined as unknown as [] }, /needs a list of inputs/],
+    ['with an input that is none', { inputs: [null] as unknown as [] }, /needs a list of inputs/],
+    [
+      'in no namespace',
+      { inputs: [{ ...primaryApples, namespace: null as unknown as string }] },
+      /namespace of an input: expected text, found null/,
+    ],
+    ['with an output that is none', { outputs: [null] as unknown as [] }, /needs a list of outputs/],
+    ['without a function', { reconcile: 5 as never }, /needs a function .* its reconcile is number/],
     ['without a primary input', { inputs: [] }, /needs a primary input/],
     ['with an input of the other family', { inputs: [primaryApples, { ...primaryApples, type: crumbs.type, kind: 'weak' }] }, /kind weak/],
     ['with an input twice', { inputs: [primaryApples, primaryApples] }, /declared twice/],

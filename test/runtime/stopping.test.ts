@@ -40,6 +40,28 @@ async function settled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 describe('a stop', () => {
+  test('does not wait longer than the grace period for a store whose watches do not end', async () => {
+    const log: Logger = { log: (level, message, fields) => void lines.push({ level, message, fields }), with: () => log };
+    world = new World({
+      graceMs: 1000,
+      environment: { log },
+      wrap: (core) =>
+        new Proxy(core, {
+          get: (target, key) => {
+            const member: unknown = Reflect.get(target, key);
+            if (typeof member !== 'function') return member;
+            return key === 'watchKindAggregated' ? never : member.bind(target);
+          },
+        }),
+    });
+    await world.start(controllerOf({}));
+    const stopped = world.halt();
+    expect(await settled(stopped)).toBe(false);
+    await world.environment.advance(1000);
+    await stopped;
+    expect(lines).toMatchObject([{ level: 'error', message: expect.stringContaining('watches of the store did not end') }]);
+  });
+
   test('waits for what runs, starts nothing new, then calls the shutdown hook', async () => {
     const order: string[] = [];
     await world.start(
