@@ -3,6 +3,8 @@ import type { FileHandle } from 'node:fs/promises';
 import { open, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { visibleText } from '../resource/index.ts';
+import { ExitError, exitCodes } from './exit-codes.ts';
 
 /** Text is handed to the system in pieces of about this size, characters. */
 const pieceSize = 256 * 1024;
@@ -22,7 +24,7 @@ export class FileSink {
 
   static async open(path: string): Promise<FileSink> {
     const temporary = join(dirname(path), `.${basename(path).slice(0, 40)}.${randomBytes(6).toString('hex')}.tmp`);
-    return new FileSink(path, temporary, await open(temporary, 'wx', 0o600));
+    return new FileSink(path, temporary, await writing(path, () => open(temporary, 'wx', 0o600)));
   }
 
   async write(text: string): Promise<void> {
@@ -32,11 +34,13 @@ export class FileSink {
 
   async finish(): Promise<void> {
     await this.#flush();
-    await this.#handle.sync();
-    await this.#handle.close();
-    await rename(this.#temporary, this.#path);
-    const folder = await open(dirname(this.#path), 'r');
-    await folder.sync().finally(() => folder.close());
+    await writing(this.#path, async () => {
+      await this.#handle.sync();
+      await this.#handle.close();
+      await rename(this.#temporary, this.#path);
+      const folder = await open(dirname(this.#path), 'r');
+      await folder.sync().finally(() => folder.close());
+    });
   }
 
   async discard(): Promise<void> {
@@ -47,16 +51,27 @@ export class FileSink {
   async #flush(): Promise<void> {
     const text = this.#waiting;
     this.#waiting = '';
-    await this.#handle.writeFile(text);
+    await writing(this.#path, () => this.#handle.writeFile(text));
+  }
+}
+
+/** Failures of the system, with the file that they are about and what to do. */
+async function writing<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    const advice = /^(?:ENOSPC|EFBIG|EDQUOT)$/.test(code) ? 'make room, or name a file elsewhere' : 'check its folder and its permissions';
+    throw new ExitError(exitCodes.failed, `${visibleText(`${path} could not be written: ${message}`)}; ${advice}`);
   }
 }
 
 /** Puts what can be read only once into a file of its own; remove it when it is done with. */
 export async function spool(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   const path = join(tmpdir(), `steadystate-${randomBytes(8).toString('hex')}.import`);
-  const handle = await open(path, 'wx', 0o600);
+  const handle = await writing(path, () => open(path, 'wx', 0o600));
   try {
-    for await (const chunk of chunks) await handle.writeFile(chunk);
+    for await (const chunk of chunks) await writing(path, () => handle.writeFile(chunk));
     return path;
   } catch (error) {
     await rm(path, { force: true });

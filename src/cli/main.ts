@@ -10,8 +10,13 @@ import { runCli } from './program.ts';
 const aborter = new AbortController();
 const { stdout, stderr } = process;
 
-// The reader of a pipe has gone: a quiet end.
-stdout.on('error', () => aborter.abort());
+// The reader of a pipe, or the terminal, has gone: a quiet end. Anything else, such as a full disk, has lost what was printed.
+let lost: Error | undefined;
+stdout.on('error', (error: NodeJS.ErrnoException) => {
+  const gone = error.code === 'EPIPE' || error.code === 'ECONNRESET' || (error.code === 'EIO' && stdout.isTTY);
+  if (!gone) lost ??= error;
+  aborter.abort();
+});
 stderr.on('error', () => aborter.abort());
 
 let interrupts = 0;
@@ -66,8 +71,12 @@ const log = lineLogger({
   level: process.env.STEADYSTATE_LOG === 'debug' ? 'debug' : process.env.STEADYSTATE_LOG === 'info' ? 'info' : 'error',
 });
 const exitCode = await runCli(process.argv.slice(2), io, { ...environment, log });
-process.exitCode = exitCode;
 // A pipe may not have taken all yet.
 for (const stream of [stdout, stderr]) await new Promise<void>((resolve) => stream.write('', () => resolve()));
+if (lost !== undefined) {
+  io.writeError(`standard output could not be written (${lost.message}), and is not whole; make room, or write it elsewhere\n`);
+  process.exit(exitCode === exitCodes.ok ? exitCodes.failed : exitCode);
+}
+process.exitCode = exitCode;
 // What is left open (a connection that closes, a child that lives on) must not hold the command.
 if (exitCode !== exitCodes.ok || aborter.signal.aborted) process.exit(exitCode);

@@ -78,3 +78,14 @@ test('nothing to edit', async () => {
     stderr: expect.stringContaining('set EDITOR'),
   });
 });
+
+test('an editor that leaves nothing to write changes nothing, and leaves no file', async () => {
+  const before = await kept();
+  for (const [line, message] of [
+    ['rm "$1"', /^the editor removed \S+; nothing was written\n$/],
+    [': > "$1"', /^the text was emptied; nothing was written/],
+  ] as const) {
+    expect(await edit(line)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) });
+    expect(await kept()).toEqual(before);
+  }
+});

@@ -1,9 +1,10 @@
-import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openSqliteState } from '../../src/backends/sqlite/index.ts';
 import { nodeEnvironment } from '../../src/environment/index.ts';
 import { Bytes } from '../../src/resource/index.ts';
-import { smallStack, Workplace } from './harness.ts';
+import { program, smallStack, Workplace } from './harness.ts';
 
 const environment = nodeEnvironment();
 const kind = { namespace: 'default', type: 'Notes.example.dev' };
@@ -231,4 +232,35 @@ describe('export and import', () => {
     expect(await place.run(['store', 'import', 'none.yaml', ...store])).toMatchObject({ code: 3 });
     expect(await place.run(['store', 'import', ...store])).toMatchObject({ code: 2 });
   });
+});
+
+test.runIf(existsSync('/dev/full'))('what cannot be printed is a failure, with no word lost about it', async () => {
+  await fill();
+  for (const args of [['version'], ['--help'], ['store', 'export', '--store', 'sqlite:state.db']]) {
+    const line = 'unset INIT_CWD; exec "$0" "$@" > /dev/full';
+    const { status, stderr } = spawnSync('sh', ['-c', line, process.execPath, program, ...args], { cwd: place.folder, encoding: 'utf8' });
+    expect({ args, status, stderr }).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^standard output could not be written \(ENOSPC/),
+    });
+  }
+});
+
+test('an export that finds no room says where and what to do, and leaves nothing', async () => {
+  await fill();
+  const line = 'unset INIT_CWD; ulimit -f 1; trap "" XFSZ; exec "$0" "$@"';
+  await place.write(
+    'large.yaml',
+    `metadata: { ...kind, id: large }`.replace('...kind', 'namespace: default, type: Notes.example.dev') +
+      `\nspec: ${'x'.repeat(20_000)}\n`,
+  );
+  expect(await place.run(['apply', '-f', 'large.yaml', '--store', 'sqlite:state.db'])).toMatchObject({ code: 0 });
+  const args = ['store', 'export', 'all.jsonl', '--store', 'sqlite:state.db'];
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', line, process.execPath, program, ...args], {
+    cwd: place.folder,
+    encoding: 'utf8',
+  });
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+  expect(stderr).toMatch(/all\.jsonl could not be written: .*; make room, or name a file elsewhere\n$/);
+  expect(readdirSync(place.folder).filter((name) => name.includes('all.jsonl'))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Background } from './harness.ts';
 import { Workplace } from './harness.ts';
@@ -59,6 +59,10 @@ describe('beside a running server', () => {
         stdout: '',
         stderr: expect.stringMatching(new RegExp(`process ${serve.pid}`)),
       });
+    expect(await place.run(['store', 'export', '.steadystate/state.db', '--force'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/is never replaced by an export/),
+    });
     // Nobody's looking has cost the server its lock or its file.
     expect(await place.run(['store', 'check'])).toMatchObject({ code: 0 });
     expect(await place.run(['label', 'Notes.example.dev', 'n1', 'a=b'])).toMatchObject({ code: 0 });
@@ -117,6 +121,63 @@ describe('a file that nobody has open', () => {
     expect(await place.run(['get', 'Notes.example.dev', 'n3', '--store', 'sqlite:state.db'])).toMatchObject({ code: 0 });
     expect(await place.run(['store', 'restore', 'copy.db'])).toMatchObject({ code: 0 });
     expect(await place.run(['get', 'Notes.example.dev', 'n3'])).toMatchObject({ code: 0 });
+  });
+
+  test('an export takes the place of text only, never of a database, of what belongs beside one, or of a device', async () => {
+    expect(await store('backup', 'copy.db')).toMatchObject({ code: 0 });
+    mkdirSync(place.path('folder'));
+    symlinkSync('/dev/null', place.path('null'));
+    for (const [name, message] of [
+      ['state.db', /is the store itself/],
+      ['state.db-wal', /belongs to one, and is never replaced/],
+      ['copy.db', /is a store or another database/],
+      ['copy.db-wal', /belongs to one/],
+      ['folder', /is a folder; name a file in it/],
+      ['null', /is a device or a pipe, and is never replaced/],
+    ] as const)
+      expect(await store('export', name, '--force')).toMatchObject({
+        code: expect.toBeOneOf([1, 2]),
+        stdout: '',
+        stderr: expect.stringMatching(message),
+      });
+    expect(await store('backup', 'null', '--force')).toMatchObject({ code: 1, stderr: expect.stringMatching(/is a device or a pipe/) });
+    expect(await store('backup', 'copy.db-wal', '--force')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/belongs to another store/),
+    });
+    for (const name of ['state.db', 'copy.db'])
+      expect(await place.run(['store', 'check', '--store', `sqlite:${name}`])).toMatchObject({ code: 0 });
+    expect(readdirSync(place.folder).sort()).toEqual(['copy.db', 'folder', 'notes.yaml', 'null', 'state.db']);
+  });
+
+  test('folders and devices are neither stores nor backups', async () => {
+    expect(await store('export', 'all.jsonl')).toMatchObject({ code: 0 });
+    mkdirSync(place.path('folder'));
+    symlinkSync('/dev/null', place.path('null'));
+    for (const [name, message] of [
+      ['folder', /folder is a folder, and no file/],
+      ['null', /is a device or a pipe, and no file/],
+    ] as const) {
+      const refused = { code: 1, stdout: '', stderr: expect.stringMatching(message) };
+      expect(await store('restore', name)).toMatchObject(refused);
+      const there = ['--store', `sqlite:${name}`];
+      expect(await place.run(['get', 'Notes.example.dev', ...there])).toMatchObject(refused);
+      expect(await place.run(['store', 'check', ...there])).toMatchObject(refused);
+      expect(await place.run(['store', 'restore', 'state.db', ...there])).toMatchObject(refused);
+    }
+    expect(await place.run(['store', 'import', 'all.jsonl', '--store', 'sqlite:null'])).toMatchObject({ code: 1 });
+    expect(readdirSync(place.folder).sort()).toEqual(['all.jsonl', 'folder', 'notes.yaml', 'null', 'state.db']);
+  });
+
+  test('a damaged backup is told once, and with what to do', async () => {
+    await place.write('text.db', 'no database, but long enough to be looked at\n'.repeat(20));
+    const { code, stderr } = await store('restore', 'text.db');
+    expect({ code, stderr }).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^\S*text\.db is damaged: file: it is no database any more/),
+    });
+    expect(stderr.match(/damaged/g)).toHaveLength(1);
+    expect(stderr).toContain('name another backup, or repair this one first');
   });
 
   test('wrong use is told apart', async () => {

@@ -14,14 +14,17 @@ import type { WorkerFailure } from './protocol.ts';
 /** A failure with the code that the caller gets. */
 export class StoreFailure extends Error {
   readonly failure: WorkerFailure;
-  constructor(failure: WorkerFailure, cause?: unknown) {
+  /** Of damage: what is wrong, without the file and the advice, for a list of findings. */
+  readonly what: string;
+  constructor(failure: WorkerFailure, cause?: unknown, what: string = failure.message) {
     super(failure.message, cause === undefined ? undefined : { cause });
     this.failure = failure;
+    this.what = what;
   }
 }
 
 export function damaged(file: string, what: string, cause?: unknown): StoreFailure {
-  return new StoreFailure({ code: 'Corrupt', message: `${file} is damaged: ${what}; restore a backup, or repair it` }, cause);
+  return new StoreFailure({ code: 'Corrupt', message: `${file} is damaged: ${what}; restore a backup, or repair it` }, cause, what);
 }
 
 /** Runs something on the database, and tells its failures in our words. */

@@ -1,5 +1,6 @@
 import { accessSync, closeSync, constants, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { seal, unseal } from './checksum.ts';
+import { StoreFailure } from './failures.ts';
 
 /** The first line has this length, so that it can be overwritten in place. */
 const markBytes = 96;
@@ -77,9 +78,15 @@ export function readSideFile(file: string): SideNotes | undefined {
   };
 }
 
-/** Bytes of a file; `undefined` when it is not there. */
+/**
+ * Bytes of a file; `undefined` when it is not there. Throws Unavailable for a folder, a device or a pipe: nothing of a store is one, and
+ * a store that took its place would break what others use.
+ */
 export function sizeOf(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.size;
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat === undefined || stat.isFile()) return stat?.size;
+  const kind = stat.isDirectory() ? 'a folder' : 'a device or a pipe';
+  throw new StoreFailure({ code: 'Unavailable', message: `${path} is ${kind}, and no file; name a store file` });
 }
 
 /** Whether the system lets us write a file. */

@@ -17,6 +17,7 @@ import type { GivenRow } from './admin/jobs.ts';
 import { companions } from './admin/replace.ts';
 import { decodeStored } from './decode-stored.ts';
 import { openInWorker, withThread } from './open-in-worker.ts';
+import { databaseHeader, isBesideDatabase, refuseOtherThanFile } from './replaceable.ts';
 import { runJob } from './run-job.ts';
 import { applicationId } from './schema.ts';
 import { StoreWorker } from './store-worker.ts';
@@ -192,8 +193,10 @@ async function checkTarget(files: FilePort, store: string, target: string, force
     (there !== undefined && there.identity === (await files.stat(own))?.identity)
   )
     throw new SteadystateError('Invalid', `${target} belongs to the store itself; name another file`);
+  if (await isBesideDatabase(files, real))
+    throw new SteadystateError('Invalid', `${target} is a name that belongs to another store; name another file`);
   if (there === undefined) return;
-  if (there.kind === 'directory') throw new SteadystateError('Invalid', `${target} is a folder; name a file in it`);
+  await refuseOtherThanFile(files, target);
   if (!force)
     throw new SteadystateError('Conflict', `${target} exists already; name another file, or use --force (force: true) to replace it`, {
       reason: 'alreadyExists',
@@ -204,6 +207,10 @@ async function checkTarget(files: FilePort, store: string, target: string, force
     });
   // Whoever may ask a server for a backup must not be able to replace just any file on its machine.
   const begin = Buffer.from(await files.readRange(real, 0, 72));
-  if (begin.length === 0 || (begin.toString('latin1', 0, 15) === 'SQLite format 3' && begin.readUInt32BE(68) === applicationId)) return;
+  if (
+    begin.length === 0 ||
+    (begin.toString('latin1', 0, databaseHeader.length) === databaseHeader && begin.readUInt32BE(68) === applicationId)
+  )
+    return;
   throw new SteadystateError('Invalid', `${target} is no backup, and only those are replaced; remove it, or name another file`);
 }

@@ -37,7 +37,7 @@ export async function editCommand(context: CommandContext, typeName: string, id:
     const text = `${heading(before)}${stringifyYaml(editable(before))}`;
     const file = await temporaryFile(context, text);
     const exitCode = await io.openEditor(editor, file);
-    const saved = new TextDecoder().decode(await environment.files.read(file));
+    const saved = await savedText(context, file);
     try {
       if (exitCode !== 0) throw new ExitError(exitCodes.failed, `the editor ended with ${exitCode}; nothing was written`);
       const after = saved === text ? undefined : await write(context, session, target, before, file);
@@ -53,6 +53,18 @@ export async function editCommand(context: CommandContext, typeName: string, id:
       throw new ExitError(exitCodeOf(error), `${messageOf(error)}\nyour text is kept in ${file}; ${advice}: steadystate apply -f ${file}`);
     }
   });
+}
+
+/** What the editor left. Nothing, or nothing that could be written, is no change. */
+async function savedText({ environment: { files } }: CommandContext, file: string): Promise<string> {
+  const there = await files.stat(file);
+  if (there === undefined) throw new ExitError(exitCodes.failed, `the editor removed ${file}; nothing was written`);
+  if (there.kind === 'directory' || there.kind === 'other')
+    throw new ExitError(exitCodes.failed, `the editor left something else than a file at ${file}; nothing was written`);
+  const text = new TextDecoder().decode(await files.read(file));
+  if (text.trim() !== '') return text;
+  await files.remove(file);
+  throw new ExitError(exitCodes.failed, 'the text was emptied; nothing was written (to remove the resource: steadystate delete)');
 }
 
 function refuseUneditable(resource: Resource, { types, pointer }: Target): void {

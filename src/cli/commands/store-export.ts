@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { isDatabaseFile, refuseOtherThanFile } from '../../backends/sqlite/index.ts';
 import type { Resource } from '../../resource/index.ts';
 import { resourceDefinitionDefinition, SteadystateError } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
@@ -69,12 +70,17 @@ async function checkTarget({ environment }: CommandContext, target: StoreTarget,
   const { files } = environment;
   if ((await files.stat(dirname(file))) === undefined)
     throw new ExitError(exitCodes.notFound, `the folder ${dirname(file)} does not exist`);
+  await refuseOtherThanFile(files, file);
   const there = await files.stat(file);
-  if (there === undefined) return;
-  if (there.kind === 'directory') throw new UsageError(`${file} is a folder; name a file in it`);
-  if (target.kind === 'file' && (await files.stat(target.file))?.identity === there.identity)
+  if (target.kind === 'file' && there !== undefined && (await files.stat(target.file))?.identity === there.identity)
     throw new UsageError(`${file} is the store itself; name another file`);
-  if (!force)
+  // Whether another program has it open is not known here: text never takes the place of a database.
+  if (await isDatabaseFile(files, file))
+    throw new SteadystateError(
+      'Invalid',
+      `${file} is a store or another database, or belongs to one, and is never replaced by an export; name another file`,
+    );
+  if (there !== undefined && !force)
     throw new SteadystateError('Conflict', `${file} exists already; name another file, or use --force to replace it`, {
       reason: 'alreadyExists',
     });

@@ -30,8 +30,8 @@ export class Findings {
   }
 
   failed(place: string, error: unknown): void {
-    const { failure } = asFailure(this.#file, error);
-    if (failure.code !== 'Corrupt') throw asFailure(this.#file, error);
-    this.add(place, failure.message);
+    const failed = asFailure(this.#file, error);
+    if (failed.failure.code !== 'Corrupt') throw failed;
+    this.add(place, failed.what);
   }
 }

@@ -1,4 +1,4 @@
-import { damaged, guard, StoreFailure } from '../failures.ts';
+import { guard, StoreFailure } from '../failures.ts';
 import { readHead } from '../head.ts';
 import { readState, readWritten } from '../open-file.ts';
 import { readSideFile, sizeOf } from '../side-file.ts';
@@ -40,7 +40,10 @@ export function* restoreJob(request: RestoreRequest): Job<RestoreAnswer> {
   const [first] = findings;
   if (first !== undefined) {
     const rest = findings.length + more - 1;
-    throw damaged(backup, `${first.place}: ${first.message}${rest === 0 ? '' : ` (and ${rest} more)`}`);
+    throw new StoreFailure({
+      code: 'Corrupt',
+      message: `${backup} is damaged: ${first.place}: ${first.message}${rest === 0 ? '' : ` (and ${rest} more)`}; nothing was restored; name another backup, or repair this one first`,
+    });
   }
   using store = openStoreReadOnly(backup);
   if (store.head().storeId === '')
