@@ -1,13 +1,26 @@
-import { realpathSync, statSync } from 'node:fs';
+import { readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { sidePath } from './side-file.ts';
 
-/** What a path named when it was looked at: device and inode. */
-export type FileIdentity = readonly [path: string, identity: string];
+/**
+ * A path, and how it is told whether it still names what it did: a place to look at, and what was found there.
+ *
+ * Where the system shows the open files of a process, that place is the open file itself, whose link holds its present name: asking
+ * for more, as `stat` does, makes Linux give the file a new time at its next write, and its sync half as dear again.
+ */
+export interface FileIdentity {
+  readonly path: string;
+  readonly place: string;
+  readonly identity: string;
+}
 
 /** The files of an open store: the database, its write-ahead log, and the notes of who holds it. */
 export function identitiesOf(file: string): readonly FileIdentity[] {
-  return [file, `${file}-wal`, sidePath(file)].map((path) => [path, identityOf(path)] as const);
+  const open = openFiles();
+  return [file, `${file}-wal`, sidePath(file)].map((path) => {
+    const place = open.get(path) ?? path;
+    return { path, place, identity: identityAt(place) };
+  });
 }
 
 /**
@@ -15,10 +28,41 @@ export function identitiesOf(file: string): readonly FileIdentity[] {
  * store although it is held here, as it can when the lock was lost.
  */
 export function changedPath(identities: readonly FileIdentity[]): string | undefined {
-  return identities.find(([path, identity], index) => {
-    const found = identityOf(path);
-    return found !== identity && (found !== absent || index < 2);
-  })?.[0];
+  return identities.find(({ path, place, identity }, index) => {
+    const found = identityAt(place);
+    return found !== identity && (index < 2 || identityOf(path) !== absent);
+  })?.path;
+}
+
+const ownFiles = '/proc/self/fd';
+
+/** The files that this process has open, by name; none where the system does not show them. */
+function openFiles(): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  let descriptors: readonly string[];
+  try {
+    descriptors = readdirSync(ownFiles);
+  } catch {
+    return found;
+  }
+  for (const descriptor of descriptors) {
+    const place = `${ownFiles}/${descriptor}`;
+    const name = linkOf(place);
+    if (name !== undefined) found.set(name, place);
+  }
+  return found;
+}
+
+function identityAt(place: string): string {
+  return place.startsWith(ownFiles) ? (linkOf(place) ?? absent) : identityOf(place);
+}
+
+function linkOf(place: string): string | undefined {
+  try {
+    return readlinkSync(place);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A file by its own name: SQLite keeps its log beside that, not beside a symbolic link to it. */

@@ -1,4 +1,6 @@
-import { parentPort } from 'node:worker_threads';
+import { availableParallelism } from 'node:os';
+import type { MessagePort } from 'node:worker_threads';
+import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import { Jobs } from './admin/jobs.ts';
 import { startJob } from './admin/start-job.ts';
 import { asFailure, StoreFailure } from './failures.ts';
@@ -68,7 +70,36 @@ function post(message: WorkerMessage, transfer: readonly ArrayBuffer[] = []): vo
   port?.postMessage(message, transfer);
 }
 
-port.on('message', (message: PackedCommit | { readonly sequence: number; readonly request: WorkerRequest }) => {
+type Message = PackedCommit | { readonly sequence: number; readonly request: WorkerRequest };
+
+/**
+ * Who waits for each answer before the next write has the next one ready soon, and waking a thread that sleeps would cost it about
+ * as much as all the rest. So after a commit that came this soon the thread looks out for another one for as long, milliseconds.
+ */
+const lookOutMs = 0.2;
+/** On one processor looking out would only keep the writer from running. */
+const mayLookOut = availableParallelism() > 1;
+let answeredAt = Number.NEGATIVE_INFINITY;
+
+port.on('message', (message: Message) => {
+  let next: Message | undefined = message;
+  while (next !== undefined) {
+    const soon: boolean = mayLookOut && isCommit(next) && performance.now() - answeredAt < lookOutMs;
+    receive(next);
+    answeredAt = performance.now();
+    next = soon ? lookOut(answeredAt + lookOutMs) : undefined;
+  }
+});
+
+function lookOut(until: number): Message | undefined {
+  do {
+    const found = receiveMessageOnPort(port as MessagePort) as { readonly message: Message } | undefined;
+    if (found !== undefined) return found.message;
+  } while (performance.now() < until);
+  return undefined;
+}
+
+function receive(message: Message): void {
   if (isCommit(message)) return commit(message);
   const { sequence, request } = message;
   let answer: WorkerMessage;
@@ -78,8 +109,8 @@ port.on('message', (message: PackedCommit | { readonly sequence: number; readonl
     answer = failed(sequence, error);
   }
   post(answer);
-});
+}
 
-function isCommit(message: PackedCommit | object): message is PackedCommit {
+function isCommit(message: Message): message is PackedCommit {
   return Array.isArray(message);
 }
