@@ -6,6 +6,7 @@ import { findError, SteadystateError } from '../../resource/index.ts';
 import type { EventSource, StateEvent } from '../../state/index.ts';
 import { closed, unavailable } from '../../state/index.ts';
 import type { WatchResponse } from '../../wire/index.ts';
+import { Stretch } from './stretch.ts';
 
 /** Events that wait here for a reader before the stream is stopped: the server's core coalesces, not this. */
 const highWater = 512;
@@ -28,6 +29,8 @@ export interface RemoteSourceOptions {
   readonly repeatable: boolean;
   /** Nothing is open any more, and nothing will be. */
   readonly onEnd: () => void;
+  /** The server says when a watch that goes on has told all that was missed. */
+  readonly tellsCaughtUp: boolean;
 }
 
 /** The events of one remote watch. It resumes from its last bookmark when the connection is lost. */
@@ -37,6 +40,8 @@ export class RemoteSource implements EventSource {
   #queue: StateEvent[] = [];
   #callbacks: (() => void)[] = [];
   #bookmark: Bytes | undefined;
+  /** What the reader was told of the coalesced stretch that is on its way. */
+  readonly #stretch = new Stretch();
   #hideNoop: boolean;
   #timer: Disposable | undefined;
   #delayMs = firstDelayMs;
@@ -148,11 +153,21 @@ export class RemoteSource implements EventSource {
       );
     }
     for (const event of events) {
+      const place = this.#bookmark;
+      const isNewPlace = event.bookmark !== undefined && !(place?.equals(event.bookmark) ?? false);
+      if (this.#stretch.mending && place !== undefined && event.type !== 'errored' && event.type !== 'kindErrored') {
+        if (!this.#stretch.hold(event, isNewPlace, this.#options.tellsCaughtUp)) continue;
+        if (event.bookmark !== undefined) this.#bookmark = event.bookmark;
+        for (const mended of this.#stretch.mend(event, place)) this.#queue.push(mended);
+        continue;
+      }
       if (event.bookmark !== undefined) this.#bookmark = event.bookmark;
       if (event.type === 'noop' && this.#hideNoop) {
         this.#hideNoop = false;
         continue;
       }
+      if (isNewPlace) this.#stretch.end();
+      else if (place !== undefined && event.resync === true) this.#stretch.tell(event);
       this.#queue.push(event);
       if (event.type === 'errored') {
         this.ended = true;
@@ -182,6 +197,7 @@ export class RemoteSource implements EventSource {
     this.#timer = environment.after(delayMs, () => {
       this.#timer = undefined;
       this.#paused = false;
+      this.#stretch.restart();
       this.#connect().catch((cause: unknown) => this.#lost(findError(cause) ?? unavailable('the watch could not be resumed', cause)));
     });
   }

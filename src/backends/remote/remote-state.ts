@@ -374,6 +374,7 @@ class RemoteCore implements RemoteState {
       awaitBookmark: this.control !== undefined && comes,
       from: options.startFromBookmark,
       repeatable: options.bootstrapContents === true,
+      tellsCaughtUp: place === 'asked' && this.control !== undefined,
       onEnd: () => this.#sources.delete(source),
       open: (bookmark) => {
         const wire: WireWatchOptions =
