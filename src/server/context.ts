@@ -8,6 +8,7 @@ import type { FrameCache } from './frame-cache.ts';
 import { frame } from './grpc/framing.ts';
 import type { StreamMethod, UnaryMethod } from './grpc/methods.ts';
 import type { ServerCall, Trailers } from './grpc/server-call.ts';
+import type { Turns } from './turns.ts';
 
 /** What all handlers need. */
 export interface HandlerContext {
@@ -15,6 +16,8 @@ export interface HandlerContext {
   readonly environment: Environment;
   readonly codec: ResourceCodec;
   readonly frames: FrameCache;
+  /** When watches send what has come for them. */
+  readonly turns: Turns;
   /** Aborts when the server stops: watches end cleanly. */
   readonly stopping: AbortSignal;
   /** The store's revision, where it has one. */

@@ -28,7 +28,7 @@ export interface RelayOptions {
  * costs what a lagging watcher costs, and nothing here. Resolves when the watch or the call has ended.
  */
 export function relay(
-  { environment, codec, frames }: HandlerContext,
+  { environment, codec, frames, turns }: HandlerContext,
   call: ServerCall,
   watch: AggregatedWatch | Watch,
   kind: Kind,
@@ -60,7 +60,7 @@ export function relay(
                 call.send(itemsFrame([encodeEvent({ type: 'noop', ...(bookmark && { bookmark }) }, kind, codec)]));
                 continue;
               }
-              return source.whenReady(once(pump));
+              return source.whenReady(once(() => turns.next(pump)));
             }
           }
           const before = next;
@@ -71,7 +71,7 @@ export function relay(
         reject(error);
       }
     };
-    /** One message, of as many of the events as it may hold. */
+    /** As many of the events as one message may hold, or as many messages of one event each: in one piece. */
     const sendSome = (): void => {
       const batch: Buffer[] = [];
       let size = 0;
@@ -80,14 +80,14 @@ export function relay(
         // Who does not know the message for it is told by the status.
         if (event.type === 'errored' && options.apiVersion < 1) throw event.error;
         const bytes = wanted(event, options) ? encodeEvent(event, kind, codec) : undefined;
-        if (bytes !== undefined && batch.length > 0 && (!options.aggregated || size + bytes.length > batchBytes)) break;
+        if (bytes !== undefined && batch.length > 0 && size + bytes.length > batchBytes) break;
         next++;
         if (event.bookmark !== undefined) bookmark = event.bookmark;
         if (bytes === undefined) continue;
         batch.push(bytes);
         size += bytes.length;
       }
-      if (batch.length > 0) call.send(frames.get(batch));
+      if (batch.length > 0) call.send(frames.get(batch, options.aggregated ? 'together' : 'apart'));
     };
     // Established: clients wait for this.
     call.send(itemsFrame([]));

@@ -22,6 +22,7 @@ import { defaultLimits } from './grpc/limits.ts';
 import { healthMethods } from './health-methods.ts';
 import { reflectionMethods, serviceNames } from './reflection-methods.ts';
 import { stateMethods } from './state-methods.ts';
+import { Turns } from './turns.ts';
 
 export interface ServeStateOptions {
   readonly state: CoreState;
@@ -60,6 +61,7 @@ export async function serveState(options: ServeStateOptions): Promise<Server> {
     codec: new ResourceCodec(options.registry),
     stopping: stopping.signal,
     frames: new FrameCache(),
+    turns: new Turns(environment),
     revision: options.control.revision && (() => options.control.revision?.() ?? 0),
   };
   const methods = [

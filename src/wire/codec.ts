@@ -6,10 +6,18 @@ export interface Codec<Message> {
   read(reader: BinaryReader, end: number): Message;
 }
 
+/** The writer of the last message: its room has grown to what messages need, and a new one would begin anew. */
+let idleWriter: BinaryWriter | undefined;
+/** After a message that is larger, bytes, its room is given back. */
+const largestKept = 1024 * 1024;
+
 export function encode<Message>(codec: Codec<Message>, message: Message): Buffer {
-  const writer = new BinaryWriter();
+  // Taken while it is used, so that a message within a message, or one that fails half-way, disturbs no other.
+  const writer = idleWriter ?? new BinaryWriter();
+  idleWriter = undefined;
   codec.write(writer, message);
   const bytes = writer.finish();
+  if (bytes.length <= largestKept) idleWriter = writer;
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 

@@ -71,8 +71,9 @@ export function encodeEvent(event: StateEvent, kind: Kind, codec: ResourceCodec)
       parts = { ...common, resource: codec.encode(tombstone({ namespace: kind.namespace, type: kind.type, id: '' })) };
   }
   const encodedEvent = encode(eventPartsCodec, parts);
-  // A marker's placeholder depends on the watch; everything else is the same for all.
-  if (parts.resource !== undefined && event.type !== 'bootstrapped' && event.type !== 'noop') codec.encodedEvents.add(event, encodedEvent);
+  // A marker's placeholder depends on the watch, and contents are made for each; what has a place in the history is the same for all.
+  if (parts.resource !== undefined && bookmark !== undefined && event.type !== 'bootstrapped' && event.type !== 'noop')
+    codec.encodedEvents.add(event, encodedEvent);
   return encodedEvent;
 }
 

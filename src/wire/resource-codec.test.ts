@@ -207,7 +207,7 @@ describe('events', () => {
   });
 
   test('an event is encoded once for all who watch, a marker for each kind', () => {
-    const event: StateEvent = Object.freeze({ type: 'created', resource, revision: 5 });
+    const event: StateEvent = Object.freeze({ type: 'created', resource, revision: 5, bookmark: Bytes.from(Uint8Array.of(5)) });
     expect(encodeEvent(event, kind, plain)).toBe(encodeEvent(event, { namespace: 'other', type: 'Others' }, plain));
     const marker: StateEvent = Object.freeze({ type: 'noop', revision: 5 });
     expect(encodeEvent(marker, kind, plain)).not.toEqual(encodeEvent(marker, { namespace: 'other', type: 'Others' }, plain));

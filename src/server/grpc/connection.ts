@@ -9,6 +9,7 @@ import type { FairQueue } from './fair-queue.ts';
 import { MessageReader, timeoutMs } from './framing.ts';
 import type { ServerLimits } from './limits.ts';
 import type { ServerMethod } from './methods.ts';
+import type { CallOwner } from './server-call.ts';
 import { ServerCall } from './server-call.ts';
 
 /** What all connections of a server share. */
@@ -28,6 +29,8 @@ export class Connection {
   readonly #share: ServerShare;
   readonly #session: ServerHttp2Session;
   readonly #onIdle: (idle: boolean) => void;
+  readonly #owner: CallOwner;
+  readonly #sink: RequestSink;
   #calls = 0;
   #watches = 0;
   #requestBytes = 0;
@@ -46,6 +49,18 @@ export class Connection {
     this.#session = session;
     this.#onIdle = onIdle;
     this.#since = this.#alive = share.environment.elapsed();
+    this.#owner = {
+      ended: () => share.onCalls(-1),
+      holdAnswer: (bytes) => {
+        this.#answerBytes += bytes;
+        return this.#answerBytes <= share.limits.answerBytesPerConnection;
+      },
+    };
+    this.#sink = {
+      hold: (bytes) => this.#hold(bytes),
+      begin: (task) => share.queue.push(this, task),
+      whole: (request) => void this.#unfinished.delete(request),
+    };
     session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => this.#begin(stream, headers));
     session.once('remoteSettings', () => {
       this.#greeted = true;
@@ -100,19 +115,18 @@ export class Connection {
     const path = headers[':path'] as string;
     const method = methods.get(path);
     const isWatch = method?.kind === 'stream' && method.isWatch;
-    const call = new ServerCall(
-      stream,
-      headers,
-      () => this.#share.onCalls(-1),
-      (bytes) => {
-        this.#answerBytes += bytes;
-        return this.#answerBytes <= limits.answerBytesPerConnection;
-      },
-    );
+    let deadline: Disposable | undefined;
+    let request: Request | undefined;
+    const call = new ServerCall(stream, headers, this.#owner, () => {
+      this.#count(isWatch, -1);
+      deadline?.[Symbol.dispose]();
+      if (request === undefined) return;
+      this.#unfinished.delete(request);
+      this.#hold(-request.held);
+    });
     this.#share.onCalls(1);
     // Until the client has read its answer, it counts.
     this.#count(isWatch, 1);
-    stream.once('close', () => this.#count(isWatch, -1));
     if (method === undefined) return call.end({ code: grpcCodes.unimplemented, message: `unknown method ${path.slice(0, 200)}` });
     const full = this.#fullReason(isWatch);
     if (full !== undefined) return call.end(toStatus(new SteadystateError('Throttled', full), method.name));
@@ -125,20 +139,9 @@ export class Connection {
         { code: grpcCodes.unimplemented, message: `unknown compression ${encoding}` },
         { 'grpc-accept-encoding': 'identity,deflate,gzip' },
       );
-    if (deadlineMs !== undefined) {
-      const timer = this.#share.environment.after(deadlineMs, () => call.expire());
-      stream.once('close', () => timer[Symbol.dispose]());
-    }
-    const request = new Request(stream, call, method, limits.requestBytes, unpack, {
-      hold: (bytes) => this.#hold(bytes),
-      begin: (task) => this.#share.queue.push(this, task),
-      whole: () => void this.#unfinished.delete(request),
-    });
+    if (deadlineMs !== undefined) deadline = this.#share.environment.after(deadlineMs, () => call.expire());
+    request = new Request(stream, call, method, limits.requestBytes, unpack, this.#sink);
     this.#unfinished.set(request, this.#share.environment.elapsed());
-    stream.once('close', () => {
-      this.#unfinished.delete(request);
-      this.#hold(-request.held);
-    });
   }
 
   #count(isWatch: boolean, change: 1 | -1): void {
@@ -173,10 +176,11 @@ export class Connection {
   }
 }
 
+/** The connection of a request. */
 interface RequestSink {
   hold(bytes: number): boolean;
   begin(task: () => void): void;
-  whole(): void;
+  whole(request: Request): void;
 }
 
 /** Reads what a client sends of one call, and hands it to the method. */
@@ -274,7 +278,7 @@ class Request {
   /** The client has said all, and all of it is readable. */
   #proceed(): void {
     if (!this.#endedByClient || this.#unpacking > 0 || this.#call.ended) return;
-    this.#sink.whole();
+    this.#sink.whole(this);
     const call = this.#call;
     const method = this.#method;
     if (this.#reader.pending > 0) return call.end({ code: grpcCodes.internal, message: 'the request ended in the middle of a message' });

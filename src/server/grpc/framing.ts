@@ -10,9 +10,14 @@ export const prefixBytes = 5;
 /** Room for a message of this size behind its prefix; the message is written from `prefixBytes` on. */
 export function emptyFrame(size: number): Buffer {
   const framed = Buffer.allocUnsafe(prefixBytes + size);
-  framed[0] = 0;
-  framed.writeUInt32BE(size, 1);
+  putPrefix(framed, size, 0);
   return framed;
+}
+
+/** Writes the prefix of a message of this size; where the message begins. */
+export function putPrefix(into: Buffer, size: number, at: number): number {
+  into[at] = 0;
+  return into.writeUInt32BE(size, at + 1);
 }
 
 export function frame(message: Uint8Array): Buffer {

@@ -16,7 +16,16 @@ export type Trailers = Readonly<Record<string, string>>;
 
 const contentType = 'application/grpc';
 const answerHeaders = { ':status': 200, 'content-type': contentType } as const;
+const ignore = (): void => {};
 const withTrailers = { waitForTrailers: true } as const;
+
+/** The connection of a call, which counts what it uses. */
+export interface CallOwner {
+  /** Called once, when the call is over, by whomever. */
+  ended(): void;
+  /** Counts bytes that wait for the client to read; false when it has left too many unread. */
+  holdAnswer(bytes: number): boolean;
+}
 
 /** One call, as its handler sees it. */
 export class ServerCall {
@@ -26,20 +35,20 @@ export class ServerCall {
   #ended = false;
   #trailers: Record<string, string> | undefined;
   readonly #headers: IncomingHttpHeaders;
-  readonly #onEnd: () => void;
-  readonly #holdAnswer: (bytes: number) => boolean;
+  readonly #owner: CallOwner;
+  #heldAnswer = 0;
 
-  /**
-   * `onEnd`: called once, when the call is over, by whomever. `holdAnswer`: counts bytes that wait for the client to read; false
-   * when it has left too many unread.
-   */
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, onEnd: () => void, holdAnswer: (bytes: number) => boolean) {
+  /** `onClosed`: called once, when the client has read its answer, or has gone. */
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, owner: CallOwner, onClosed: () => void) {
     this.#stream = stream;
     this.#headers = headers;
-    this.#onEnd = onEnd;
-    this.#holdAnswer = holdAnswer;
-    stream.on('error', () => {});
-    stream.on('close', () => this.cancel());
+    this.#owner = owner;
+    stream.on('error', ignore);
+    stream.on('close', () => {
+      this.cancel();
+      if (this.#heldAnswer > 0) owner.holdAnswer(-this.#heldAnswer);
+      onClosed();
+    });
   }
 
   /** Metadata that came with the call. */
@@ -96,9 +105,9 @@ export class ServerCall {
     if (this.#ended) return;
     const stream = this.#stream;
     if (!stream.destroyed && !stream.closed) {
-      const room = this.#holdAnswer(framed.length);
-      stream.once('close', () => this.#holdAnswer(-framed.length));
-      if (!room) return this.end({ code: grpcCodes.resourceExhausted, message: 'too many answers wait to be read on this connection' });
+      this.#heldAnswer = framed.length;
+      if (!this.#owner.holdAnswer(framed.length))
+        return this.end({ code: grpcCodes.resourceExhausted, message: 'too many answers wait to be read on this connection' });
       this.#open();
       this.#trailers = { 'grpc-status': '0', ...trailers };
       stream.end(framed);
@@ -148,6 +157,6 @@ export class ServerCall {
   #finish(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#onEnd();
+    this.#owner.ended();
   }
 }
