@@ -71,7 +71,8 @@ export interface CoreState {
   watchKindAggregated<Spec = unknown>(kind: TypedKind<Spec>, options?: WatchKindOptions): Promise<AggregatedWatch<Spec>>;
 
   /**
-   * Several kinds in commit order, in batches. A denied or unknown kind arrives as `kindErrored` and does not end the rest.
+   * Several kinds in commit order, in batches. Without `multiKindWatch` a backend refuses it as Unsupported, or gives the changes of
+   * different kinds in the order in which they arrive, without bookmarks and revisions, and refuses options that need a place. A denied or unknown kind arrives as `kindErrored` and does not end the rest.
    * Bootstrap: all contents (kind by kind in the given order, each sorted by id), then one `bootstrapped`.
    */
   watchKinds(kinds: readonly Kind[], options?: WatchKindOptions): Promise<AggregatedWatch>;

@@ -57,7 +57,7 @@ describe('a server of Go, through our client', () => {
     const core = await openRemoteState({ address: server.address, environment });
     const kinds = ['As.example.dev', 'Bs.example.dev'].map((type) => ({ namespace: 'default', type }));
     for (const kind of kinds) await core.create({ metadata: { ...kind, id: 'first' }, spec: {} });
-    const watch = await core.watchEachKind(kinds, { bootstrapContents: true });
+    const watch = await core.watchKinds(kinds, { bootstrapContents: true });
     for (const kind of kinds) await core.create({ metadata: { ...kind, id: 'second' }, spec: {} });
     const seen: string[] = [];
     for await (const batch of watch) {

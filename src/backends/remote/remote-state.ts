@@ -35,7 +35,6 @@ import {
   closed,
   createAggregatedWatch,
   createWatch,
-  mapSource,
   ownerConflict,
   unsupported,
   versionConflict,
@@ -46,6 +45,7 @@ import { Calls, defaultDeadlineMs } from './calls.ts';
 import { ControlClient } from './control-client.ts';
 import { openEachKind } from './merged-source.ts';
 import { RemoteSource } from './remote-source.ts';
+import { watchOptions, withoutFirst } from './watch-options.ts';
 
 export interface RemoteStateOptions {
   /** `unix:/abs/path` or `host:port`. */
@@ -59,12 +59,6 @@ export interface RemoteStateOptions {
 export interface RemoteState extends CoreState, AsyncDisposable {
   /** `undefined`: the server is not one of ours. */
   readonly control: ControlClient | undefined;
-  /**
-   * Several kinds in one watch, whatever the server: in commit order where it has one (then this is `watchKinds`), else from one
-   * stream per kind. That gives contents kind by kind and `bootstrapped` once too, but changes of different kinds in the order in
-   * which they arrive, without bookmarks and revisions; Unsupported for options that need a place over all kinds.
-   */
-  watchEachKind(kinds: readonly Kind[], options?: WatchKindOptions): Promise<AggregatedWatch>;
 }
 
 const noCapabilities: Capabilities = {
@@ -294,23 +288,20 @@ class RemoteCore implements RemoteState {
     this.#refuse(options.signal);
     for (const kind of kinds) checkKind(kind);
     checkWatchOptions(options);
-    if (this.control === undefined)
-      throw unsupported('this server has no order over several kinds; watch each kind, or all by watchEachKind, which promises no order');
-    const kind = kinds.map(({ namespace, type }) => ({ namespace, type }));
-    const source = await this.#source(options, 'asked', (wire) =>
-      this.#calls.stream(controlService.watchKinds, { kind, options: wire }, options.span),
-    );
+    const source = this.control === undefined ? await this.#eachKind(kinds, options) : await this.#severalKinds(kinds, options);
     return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
   }
 
-  async watchEachKind(kinds: readonly Kind[], options: WatchKindOptions = {}): Promise<AggregatedWatch> {
-    if (this.control !== undefined) return this.watchKinds(kinds, options);
-    this.#refuse(options.signal);
-    for (const kind of kinds) checkKind(kind);
+  #severalKinds(kinds: readonly Kind[], options: WatchKindOptions): Promise<EventSource> {
+    const kind = kinds.map(({ namespace, type }) => ({ namespace, type }));
+    return this.#source(options, 'asked', (wire) => this.#calls.stream(controlService.watchKinds, { kind, options: wire }, options.span));
+  }
+
+  /** One stream per kind, for a server that has no order over kinds. */
+  #eachKind(kinds: readonly Kind[], options: WatchKindOptions): Promise<EventSource> {
     if (options.startFromBookmark !== undefined || options.tailEvents !== undefined || options.bootstrapBookmark === true)
       throw unsupported('this server has no order over several kinds, so no bookmark and no tail of them; watch each kind');
-    const source = await openEachKind(kinds, options.bootstrapContents === true, (kind) => this.#kindSource(kind, options));
-    return createAggregatedWatch(source, { environment: this.#environment, signal: options.signal });
+    return openEachKind(kinds, options.bootstrapContents === true, (kind) => this.#kindSource(kind, options));
   }
 
   async #watchNamespaces(type: string, options: CallOptions = {}): Promise<AggregatedWatch<NamespaceSpec>> {
@@ -440,33 +431,6 @@ type FirstPlace = 'asked' | 'initial' | 'none';
 
 function bare({ namespace, type, id }: Pointer): Pointer {
   return { namespace, type, id };
-}
-
-/** The protocol cannot say `tailEvents: 0`: the present value comes, and is left out here. */
-function withoutFirst(source: EventSource): EventSource {
-  let first = true;
-  return mapSource(source, (batch) => {
-    if (!first) return batch;
-    first = false;
-    return batch.slice(1);
-  });
-}
-
-/** More than any store has, and what the protocol can say at most. */
-const maximumTail = 2 ** 31 - 1;
-
-function watchOptions(options: WatchKindOptions): WireWatchOptions {
-  const { startFromBookmark } = options;
-  return {
-    bootstrapContents: options.bootstrapContents ?? false,
-    tailEvents: Math.min(options.tailEvents ?? 0, maximumTail),
-    ...queryToWire(options),
-    aggregated: true,
-    bootstrapBookmark: options.bootstrapBookmark ?? false,
-    strict: options.strict ?? false,
-    caughtUp: false,
-    ...(startFromBookmark && { startFromBookmark: startFromBookmark.toUint8Array() }),
-  };
 }
 
 function isServiceError(error: unknown): error is ServiceError {
