@@ -1,8 +1,36 @@
-import { comparableDigests, digest, freezeSpec } from '../resource/index.ts';
+import { comparableDigests, digest, freezeSpec, nameProblem } from '../resource/index.ts';
 import { terminalError } from './errors.ts';
 import { childKey, childName, parentAnnotation, parentId, parentIdLabel, parentMark } from './identity.ts';
 import { ordersByDependency } from './in-order.ts';
-import type { Desired, InventoryEntry, Live, WorkloadView } from './port.ts';
+import type { Desired, GroupKind, InventoryEntry, Live, WorkloadView } from './port.ts';
+
+/** What an author's function answered, if it is a list of children. */
+export function checkedChildren(what: string, answer: unknown): readonly Desired[] {
+  const found = answer === null ? 'null' : typeof answer;
+  if (!Array.isArray(answer)) throw terminalError('InvalidChild', `${what} answered ${found}; expected a list of children`);
+  for (const child of answer as readonly (Partial<Desired> | null | undefined)[]) {
+    if (typeof child?.ref !== 'object' || child.ref === null)
+      throw terminalError('InvalidChild', `${what} answered something without a ref among the children; make each with desiredChild`);
+  }
+  return answer as readonly Desired[];
+}
+
+/**
+ * Before anything is recorded of them: what could never be there could never be found to be gone either, and would keep the
+ * workload from its end.
+ */
+export function checkIdentities(children: readonly Desired[], kinds: readonly GroupKind[]): void {
+  for (const child of children) {
+    const { group, kind, namespace, name } = child.ref;
+    if (!kinds.some((known) => known.kind === kind && known.group === group))
+      throw terminalError('InvalidChild', `${kind}.${group} ${name} is of a kind that this workload does not declare; name it in children`);
+    const problem = nameProblem(name) ?? (namespace === '' ? undefined : nameProblem(namespace));
+    if (problem !== undefined) throw terminalError('InvalidChild', `${kind} ${namespace}/${name}: its name or namespace ${problem}`);
+    const order = child.options?.deletionOrder;
+    if (order !== undefined && !Number.isSafeInteger(order))
+      throw terminalError('InvalidChild', `${kind} ${namespace}/${name}: deletionOrder must be a whole number, found ${String(order)}`);
+  }
+}
 
 /** Puts the parent's marks on children, and checks that each is there once and that `dependsOn` leads somewhere. */
 export function prepareChildren(view: WorkloadView, children: readonly Desired[]): readonly Desired[] {

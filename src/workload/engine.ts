@@ -1,7 +1,7 @@
 import type { Environment, Logger } from '../environment/index.ts';
 import { isConflictError, isNotFoundError } from '../resource/index.ts';
 import { ChildMemory } from './child-memory.ts';
-import { prepareChildren } from './children.ts';
+import { checkedChildren, checkIdentities, prepareChildren } from './children.ts';
 import { findCollection } from './collection.ts';
 import { findCondition, removeCondition, setCondition } from './conditions.ts';
 import type { WorkloadDefinition, WorkloadRequest } from './define-workload.ts';
@@ -14,7 +14,7 @@ import { orphanFinalizer, pausedAnnotation, workloadKeyText } from './identity.t
 import { limited } from './limited.ts';
 import { recordOutcomes, reservedConditions } from './outcomes.ts';
 import { registerDeleteHooks } from './phases/index.ts';
-import type { Condition, Desired, StorePort, WorkloadEvent, WorkloadKey, WorkloadStatus, WorkloadView } from './port.ts';
+import type { Condition, Desired, GroupKind, StorePort, WorkloadEvent, WorkloadKey, WorkloadStatus, WorkloadView } from './port.ts';
 import type { Execution } from './registry.ts';
 import { hasOwnDeletePhases } from './registry.ts';
 import { StatusDraft, sameButMessages, sameStatus } from './status-draft.ts';
@@ -31,11 +31,13 @@ const statusTries = 3;
 export class WorkloadEngine<Spec, Input> {
   readonly definition: WorkloadDefinition<Spec, Input>;
   readonly #environment: Environment;
+  readonly #childKinds: readonly GroupKind[];
   readonly #memory = new Map<string, WorkloadMemory>();
 
   constructor(definition: WorkloadDefinition<Spec, Input>, environment: Environment) {
     this.definition = definition;
     this.#environment = environment;
+    this.#childKinds = definition.children.map((child) => kindOfType(child.type));
   }
 
   get finalizer(): string {
@@ -105,7 +107,7 @@ export class WorkloadEngine<Spec, Input> {
       fieldManager: port.owner ?? `${definition.kind.kind}-reconciler`,
       finalizer: this.finalizer,
       kind: definition.kind,
-      childKinds: definition.children.map((child) => kindOfType(child.type)),
+      childKinds: this.#childKinds,
       ownDeletePhases: hasOwnDeletePhases(phases),
       readiness: phases.readiness,
       timestamp: () => this.#timestamp(),
@@ -183,12 +185,13 @@ export class WorkloadEngine<Spec, Input> {
     const { mutate, getResources, collection } = this.definition;
     const own = this.#own(request);
     if (collection !== undefined) request.collection = await findCollection(port, request, collection, own);
-    const computed = await this.#limited('getResources', request.signal, () => getResources(own));
+    const computed = checkedChildren('getResources', await this.#limited('getResources', request.signal, () => getResources(own)));
     const children: Desired[] = [];
     for (const child of computed) {
       if (mutate === undefined) children.push(child);
-      else children.push(...(await this.#limited('mutate', request.signal, () => mutate(child, own))));
+      else children.push(...checkedChildren('mutate', await this.#limited('mutate', request.signal, () => mutate(child, own))));
     }
+    checkIdentities(children, this.#childKinds);
     return request.memory.intern(prepareChildren(request.workload, children));
   }
 

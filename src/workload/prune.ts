@@ -1,4 +1,4 @@
-import { isUnsupportedError } from '../resource/index.ts';
+import { isInvalidError, isUnsupportedError } from '../resource/index.ts';
 import { asError, joinErrors } from './errors.ts';
 import { registerAction } from './events.ts';
 import { allowEmptyAnnotation, bearsMark, childKey, refOf } from './identity.ts';
@@ -133,7 +133,8 @@ async function liveOf({ port }: Reconciler, { call, workload }: ReconcileRequest
     if (call.fresh === true || (live !== undefined && bearsMark(live, workload.key))) return live;
     return await port.get(refOf(entry), { ...call, fresh: true });
   } catch (error) {
-    if (isUnsupportedError(error)) return undefined;
+    // A name that cannot be one (others may have edited the status) names nothing.
+    if (isUnsupportedError(error) || isInvalidError(error)) return undefined;
     throw error;
   }
 }

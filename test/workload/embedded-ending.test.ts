@@ -19,6 +19,59 @@ afterEach(async () => {
   expect(world.environment.open.counts()).toEqual({});
 });
 
+describe('a child that can never be', () => {
+  const ref = { group: 'other.dev', kind: 'Boxes', version: '', namespace: 'default', name: 'o' };
+  const child = { ref, labels: {}, annotations: {}, body: { size: 1 } };
+  test.each<readonly [string, unknown, RegExp]>([
+    [
+      'of a kind that is not declared',
+      { ...child, ref: { ...ref, kind: 'Crates' } },
+      /Crates\.other\.dev o is of a kind .* name it in children/,
+    ],
+    ['without a name', { ...child, ref: { ...ref, name: '' } }, /expected 1 to 1024 bytes, found none/],
+    ['in no namespace that can be', { ...child, ref: { ...ref, namespace: 'a\nb' } }, /must not hold control characters/],
+    ['without an order', { ...child, options: { deletionOrder: Number.NaN } }, /deletionOrder must be a whole number, found NaN/],
+    ['that is none', null, /without a ref among the children/],
+    ['that is a resource', otherBoxes.create({ id: 'o', spec: { size: 1 } }), /make each with desiredChild/],
+  ])('%s is told, and does not keep the workload from its end', async (_what, given, message) => {
+    await start({ getResources: () => [child, given] as (typeof child)[] });
+    await world.app([]);
+    expect(await world.condition('Stalled')).toMatch(message);
+    expect(await world.present()).toEqual([]);
+    await world.state.teardownAndDestroy(apps.pointer('app'));
+    await world.settle();
+    expect(await world.find(companion)).toBeUndefined();
+  });
+
+  test.each([
+    ['getResources', { getResources: () => undefined as never }],
+    ['mutate', { getResources: () => [child], mutate: () => null as never }],
+  ])('no list from %s is told', async (what, options) => {
+    await start(options);
+    await world.app([]);
+    expect(await world.condition('Stalled')).toMatch(new RegExp(`${what} answered (undefined|null); expected a list of children`));
+  });
+
+  test('that somebody wrote into the inventory does not keep the workload from its end', async () => {
+    await start();
+    await world.app([other('o')]);
+    await world.halt();
+    await world.state.updateWithConflicts(
+      companion,
+      (draft) => {
+        const { children } = draft.spec as { children: { name: string }[] };
+        children.push({ ...children[0], name: 'a\nb' });
+      },
+      { owner },
+    );
+    await world.start();
+    const gone = world.state.teardownAndDestroy(apps.pointer('app'));
+    await world.environment.advance(1_000);
+    await gone;
+    expect(await world.present()).toEqual([]);
+  });
+});
+
 /** As `release-finalizer` does, and then the store. */
 async function forceAway(): Promise<void> {
   const { metadata } = await world.state.get(apps.pointer('app'));

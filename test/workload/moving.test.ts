@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { SteadystateError } from '../../src/resource/index.ts';
+import { z } from 'zod';
+import { defineResource, SteadystateError } from '../../src/resource/index.ts';
 import {
   createOrUpdate,
   createRegistry,
@@ -9,7 +10,7 @@ import {
   parentAnnotation,
   terminalError,
 } from '../../src/workload/index.ts';
-import { app, boxRef, Harness } from './harness.ts';
+import { app, boxes, boxRef, Harness } from './harness.ts';
 
 let harness: Harness;
 afterEach(() => expect(harness.environment.open.counts()).toEqual({}));
@@ -328,6 +329,7 @@ test('a Job that completed and went by its time to live is not made again until 
   const ref = { group: 'batch', kind: 'Job', version: 'v1', namespace: 'default', name: 'migrate' };
   let image = 'one';
   harness = new Harness({
+    children: [boxes, defineResource({ type: 'Job.batch', spec: z.unknown() })],
     getResources: () => [{ ref, labels: {}, annotations: {}, body: { spec: { image, ttlSecondsAfterFinished: 60 } } }],
   });
   harness.ask({});
