@@ -42,5 +42,9 @@ export function socketPath(text: string, directory: string): string {
       },
     ]);
   }
+  if (/[\r\n\u2028\u2029]/.test(path))
+    throw invalid([
+      { path: 'listen', message: `the socket path ${path} holds a line break, which no client can name; choose another folder` },
+    ]);
   return path;
 }

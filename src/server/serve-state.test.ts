@@ -143,6 +143,7 @@ describe('where it listens', () => {
   test('paths over 100 bytes, and addresses beyond loopback, are refused', async () => {
     expect(() => parseListenAddress(`unix:${'x'.repeat(101)}`, '/')).toThrow(/at most 100/);
     expect(() => parseListenAddress('unix:', '/')).toThrow(/expected a path/);
+    expect(() => parseListenAddress('unix:api.sock', '/a\nb')).toThrow(/holds a line break/);
     for (const address of ['grpc://0.0.0.0:1', 'grpc://example.com:1', 'grpcs://127.0.0.1:1']) {
       expect(() => parseListenAddress(address, '/')).toThrow(/loopback/);
     }

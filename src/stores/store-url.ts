@@ -43,7 +43,10 @@ function pathOf(text: string, scheme: string, directory: string): string {
   const path = rest.startsWith('///') ? rest.slice(2) : rest;
   if (path === '') throw bad(text, 'expected a path behind the colon');
   if (path.startsWith('//')) throw bad(text, 'a file has no host: write one slash, or three');
-  return isAbsolute(path) ? path : resolve(directory, path);
+  const whole = isAbsolute(path) ? path : resolve(directory, path);
+  // An address of gRPC is one line.
+  if (scheme === 'unix:' && /[\r\n\u2028\u2029]/.test(whole)) throw bad(text, 'a socket cannot be reached at a path with a line break');
+  return whole;
 }
 
 function bad(text: string, message: string) {

@@ -126,3 +126,24 @@ describe('a stack, from a second terminal', () => {
     expect(existsSync(place.path('.steadystate/api.sock'))).toBe(false);
   });
 });
+
+describe('up, at bad moments', () => {
+  test('a stack whose deletion was cut short is taken down, then brought up', async () => {
+    await using place = await Workplace.make();
+    await place.write('small.yaml', smallStack);
+    expect(await place.run(['up', 'small.yaml', '--until', 'ready'])).toMatchObject({ code: 0 });
+    // Nobody takes it down: no operator runs.
+    expect(await place.run(['delete', 'stack', 'small'])).toMatchObject({ code: 0, stdout: 'stacks/small is being deleted\n' });
+    const again = await place.run(['up', 'small.yaml', '--until', 'ready']);
+    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('stacks/small is still being deleted; waiting for its end\n') });
+    expect(again.stdout).toMatch(/^stacks\/small created\n[\s\S]*ready: small\n/);
+  });
+
+  test('of two that start at once, one serves and the other applies there', async () => {
+    await using place = await Workplace.make();
+    await place.write('small.yaml', smallStack);
+    const both = [place.start(['up', 'small.yaml']), place.start(['up', 'small.yaml'])];
+    await Promise.all(both.map((each) => each.shows('ready: small')));
+    expect(both.filter(({ output }) => output.includes('running here already'))).toHaveLength(1);
+  });
+});

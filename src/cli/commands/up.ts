@@ -2,13 +2,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { StackExtra } from '../../host/index.ts';
 import { stackDefinition, stackStatusDefinition } from '../../host/index.ts';
-import { isUnavailableError, visibleText } from '../../resource/index.ts';
+import { isLockedError, isNotFoundError, isUnavailableError, visibleText } from '../../resource/index.ts';
 import type { State } from '../../state/index.ts';
+import type { OpenedStore } from '../../stores/index.ts';
 import { parseStoreUrl } from '../../stores/index.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, timeoutMs } from '../context.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
 import { applyAll } from '../files/apply-resources.ts';
+import type { FileResource } from '../files/load-files.ts';
 import { checkPaths, loadResourceFiles } from '../files/load-files.ts';
 import { LiveView } from '../live-view.ts';
 import { readinessOf, validateLocally } from '../local-control.ts';
@@ -19,11 +21,15 @@ import { shownName } from '../output/names.ts';
 import type { Session } from '../session.ts';
 import { connect, defaultFile, defaultSocket, storeFolder } from '../session.ts';
 import { TypesLookup } from '../types-lookup.ts';
+import { waitDestroyed } from './wait.ts';
 
 export interface UpOptions {
   /** `ready`: end with 0 once everything is. */
   readonly until?: string;
 }
+
+/** How long stacks may take to end that were being deleted, milliseconds. */
+const endsWithinMs = 120_000;
 
 /** The stack that is shown when no file is named. */
 const exampleFile = fileURLToPath(new URL('../../../examples/host/shop.yaml', import.meta.url));
@@ -35,13 +41,18 @@ export async function upCommand(context: CommandContext, files: readonly string[
   const paths = files.length > 0 ? files : [exampleFile];
   await checkPaths(paths, io, environment);
   const beside = await running(context);
-  if (beside !== undefined) {
-    await using session = beside;
-    io.write(`an operator is running here already (process ${session.control?.info.pid ?? 'unknown'}); applying there\n`);
-    return await showUntilReady(context, session, paths, session.state);
-  }
+  if (beside !== undefined) return await applyBeside(context, beside, paths);
   const url = parseStoreUrl(context.options.store ?? `sqlite:${defaultFile(io.storeDirectory)}`, io.directory);
-  await using store = await openPatiently(context, url);
+  let opened: OpenedStore;
+  try {
+    opened = await openPatiently(context, url);
+  } catch (error) {
+    // Whoever was quicker may be serving by now.
+    const quicker = isLockedError(error) ? await running(context) : undefined;
+    if (quicker === undefined) throw error;
+    return await applyBeside(context, quicker, paths);
+  }
+  await using store = opened;
   const listen = `unix:${defaultSocket(io.storeDirectory)}`;
   const operator = await startOperator({ environment, store, listen: [listen], directory: io.directory, modules: [], host: true });
   const stop = new AbortController();
@@ -60,6 +71,31 @@ export async function upCommand(context: CommandContext, files: readonly string[
     if (io.signal.aborted) io.writeError('stopping: what runs is taken down, what is declared stays (again to stop at once)\n');
     stop.abort();
     await ran;
+  }
+}
+
+async function applyBeside(context: CommandContext, beside: Session, paths: readonly string[]): Promise<number> {
+  await using session = beside;
+  context.io.write(`an operator is running here already (process ${session.control?.info.pid ?? 'unknown'}); applying there\n`);
+  return await showUntilReady(context, session, paths, session.state);
+}
+
+/**
+ * A stack that is on its way out, as its operator was stopped before its end, is waited for: this operator may be the only one that
+ * takes it down, and it cannot be applied before.
+ */
+async function waitForEnds(context: CommandContext, session: Session, files: readonly FileResource[]): Promise<void> {
+  const end = context.environment.elapsed() + (timeoutMs(context, endsWithinMs) ?? endsWithinMs);
+  for (const { resource } of files) {
+    const { metadata } = resource;
+    if (metadata.type !== stackDefinition.type) continue;
+    const there = await session.state.get(metadata).catch((error: unknown) => {
+      if (isNotFoundError(error)) return undefined;
+      throw error;
+    });
+    if (there?.metadata.phase !== 'tearingDown') continue;
+    context.io.writeError(`${shownName(metadata)} is still being deleted; waiting for its end\n`);
+    await waitDestroyed(context, session, there.metadata, Math.max(0, end - context.environment.elapsed()));
   }
 }
 
@@ -100,6 +136,7 @@ async function showUntilReady(
   const loaded = await loadResourceFiles(paths, { io, environment, types, namespace: context.options.namespace });
   // The example's data goes with the store, so that removing one folder starts over, wherever this package is installed.
   const files = paths[0] === exampleFile ? loaded.map((file) => ({ ...file, folder: join(io.storeDirectory, storeFolder) })) : loaded;
+  await waitForEnds(context, session, files);
   const { exitCode, applied } = await applyAll(
     session,
     files,
