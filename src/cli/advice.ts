@@ -47,6 +47,17 @@ function adviceOf(error: unknown): string | undefined {
     case 'NoSpace':
       return 'make room on the disk of the store; reads and deletes go on meanwhile';
     default:
-      return undefined;
+      return systemAdvice(error);
   }
+}
+
+/** What to do about a failure of the system, whose message says what was tried, and where. */
+function systemAdvice(error: unknown): string | undefined {
+  const { code, syscall } = error as { readonly code?: unknown; readonly syscall?: unknown };
+  if (syscall === undefined || typeof code !== 'string') return undefined;
+  if (/^(?:EACCES|EPERM|EROFS)$/.test(code)) return 'check the permissions of that path and of its folder';
+  if (/^(?:ENOSPC|EDQUOT|EFBIG)$/.test(code)) return 'make room there, or use another place';
+  if (code === 'ELOOP') return 'mend the link: it leads to itself';
+  if (/^(?:EMFILE|ENFILE)$/.test(code)) return 'too many files are open; raise the limit: ulimit -n';
+  return undefined;
 }

@@ -68,7 +68,17 @@ export function asFailure(file: string, error: unknown): StoreFailure {
       );
     default:
       // A number that no row of ours holds.
-      if ((error as { readonly code?: unknown }).code === 'ERR_OUT_OF_RANGE') return damaged(file, message, error);
+      if (codeOf(error) === 'ERR_OUT_OF_RANGE') return damaged(file, message, error);
+      // What stands beside the file, or its folder.
+      if (/^(?:EACCES|EPERM|EROFS)$/.test(codeOf(error)))
+        return new StoreFailure(
+          { code: 'Unavailable', message: `${file} may not be used: ${message}; check its permissions and those of its folder` },
+          error,
+        );
       return new StoreFailure({ code: 'Unavailable', message: `the store ${file} failed: ${message}` }, error);
   }
+}
+
+function codeOf(error: unknown): string {
+  return String((error as { readonly code?: unknown }).code);
 }
