@@ -28,6 +28,7 @@ const plainName = /^[\x20-\x7e]{1,1024}$/;
 
 /** Throws Invalid when a namespace, type or id of a pointer cannot be one. */
 export function checkPointer(pointer: Pointer): void {
+  checkIsObject(pointer, 'a pointer with namespace, type and id');
   const issues: InvalidIssue[] = [];
   for (const field of ['namespace', 'type', 'id'] as const) {
     const problem = nameProblem(pointer[field]);
@@ -36,8 +37,14 @@ export function checkPointer(pointer: Pointer): void {
   if (issues.length > 0) throw invalid(issues);
 }
 
+function checkIsObject(value: unknown, expected: string): void {
+  if (typeof value !== 'object' || value === null)
+    throw invalid([{ path: 'metadata', message: `expected ${expected}, found ${value === null ? 'null' : typeof value}` }]);
+}
+
 /** Throws Invalid when a kind cannot be one. */
 export function checkKind(kind: { readonly namespace: string; readonly type: string }): void {
+  checkIsObject(kind, 'a kind with namespace and type');
   const issues: InvalidIssue[] = [];
   for (const field of ['namespace', 'type'] as const) {
     const problem = nameProblem(kind[field]);

@@ -2,7 +2,7 @@ import { addAbortListener, setMaxListeners } from 'node:events';
 import type { Environment, Logger } from '../environment/index.ts';
 import { guarded } from '../environment/index.ts';
 import type { Kind, Pointer } from '../resource/index.ts';
-import { invalid, visibleText } from '../resource/index.ts';
+import { checkKind, invalid, visibleText } from '../resource/index.ts';
 import type { CoreState } from '../state/index.ts';
 import { closed } from '../state/index.ts';
 import { Breather } from './breather.ts';
@@ -116,6 +116,7 @@ class ControllerRuntime implements Runtime {
     const { concurrency = 1 } = options;
     if (!Number.isSafeInteger(concurrency) || concurrency < 1)
       throw invalid([{ path: 'concurrency', message: `expected a whole number from 1, found ${concurrency}` }]);
+    for (const kind of options.cachedKinds ?? []) checkKind(kind);
     if (options.writeLimit !== undefined) checkWriteLimit(options.writeLimit);
     this.#breather = new Breather(this.#environment);
     this.#feeds = new Feeds({

@@ -47,6 +47,7 @@ export function namespaced(build: (namespace: string) => Promise<CoreState> | Co
     watchKind: async (kind, call) => (await of(kind)).watchKind(kind, call),
     watchKindAggregated: async (kind, call) => (await of(kind)).watchKindAggregated(kind, call),
     async watchKinds(kinds, call) {
+      for (const kind of kinds) checkKind(kind);
       const [first] = kinds;
       if (first === undefined || kinds.some(({ namespace }) => namespace !== first.namespace)) {
         throw unsupported('kinds of several namespaces have no common order here; watch each namespace');

@@ -13,15 +13,17 @@ export function owned(core: CoreState, owner: string): CoreState {
     },
     get: (pointer, call) => core.get(pointer, call),
     list: (kind, call) => core.list(kind, call),
-    create: (resource, call) => core.create(resource, { owner, actor: owner, ...call }),
-    update: (resource, call) => core.update(resource, { owner, actor: owner, ...call }),
-    destroy: (pointer, call) => core.destroy(pointer, { owner, ...call }),
+    create: (resource, call) => core.create(resource, { actor: owner, ...call, owner: call?.owner ?? owner }),
+    update: (resource, call) => core.update(resource, { actor: owner, ...call, owner: call?.owner ?? owner }),
+    destroy: (pointer, call) => core.destroy(pointer, { ...call, owner: call?.owner ?? owner }),
     watch: (pointer, call) => core.watch(pointer, call),
     watchKind: (kind, call) => core.watchKind(kind, call),
     watchKindAggregated: (kind, call) => core.watchKindAggregated(kind, call),
     watchKinds: (kinds, call) => core.watchKinds(kinds, call),
     ...optionalCalls(core),
-    ...(teardown && { teardown: (pointer, call) => teardown.call(core, pointer, { owner, ...call }) }),
-    ...(teardownAndDestroy && { teardownAndDestroy: (pointer, call) => teardownAndDestroy.call(core, pointer, { owner, ...call }) }),
+    ...(teardown && { teardown: (pointer, call) => teardown.call(core, pointer, { ...call, owner: call?.owner ?? owner }) }),
+    ...(teardownAndDestroy && {
+      teardownAndDestroy: (pointer, call) => teardownAndDestroy.call(core, pointer, { ...call, owner: call?.owner ?? owner }),
+    }),
   };
 }

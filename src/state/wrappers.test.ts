@@ -145,6 +145,18 @@ describe('filter', () => {
 });
 
 describe('owned', () => {
+  test('an owner that is left undefined in the options is not given', async () => {
+    const store = memoryState({ environment });
+    const state = wrapCore(owned(store, 'A'), { environment });
+    const more = { owner: undefined } as unknown as { owner: string };
+    const made = await state.create(thing(), more);
+    expect(made.metadata.owner).toBe('A');
+    await state.updateWithConflicts(made.metadata, (draft) => void draft.labels.set('a', 'b'), more);
+    await state.teardown(made.metadata, more);
+    await state.destroy(made.metadata, more);
+    await store[Symbol.asyncDispose]();
+  });
+
   test('what it creates carries its name, and it may change and destroy that only', async () => {
     await using store = memoryState({ environment });
     const state = wrapCore(owned(store, 'A'), { environment });

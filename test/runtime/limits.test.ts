@@ -126,6 +126,10 @@ describe('a controller may', () => {
   });
 });
 
+test('a cached kind that can be none is refused', () => {
+  expect(() => new World({ cachedKinds: [{ namespace: '', type: apples.type }] })).toThrow(/metadata.namespace: expected 1 to 1024 bytes/);
+});
+
 describe('a registration', () => {
   const problems: readonly (readonly [string, Partial<QueueController>, RegExp])[] = [
     ['without a name', { name: '' }, /needs a name/],

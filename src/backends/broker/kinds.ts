@@ -14,7 +14,9 @@ export class Kinds {
     this.#baseRevision = baseRevision;
   }
 
+  /** What is no kind at all has no collection: who asks then says what is wrong with it. */
   find(kind: Kind): Collection | undefined {
+    if (typeof kind !== 'object' || kind === null) return undefined;
     const last = this.#last;
     if (last !== undefined && last.kind.type === kind.type && last.kind.namespace === kind.namespace) return last;
     const found = this.#byNamespace.get(kind.namespace)?.get(kind.type);

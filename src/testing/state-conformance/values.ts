@@ -115,6 +115,18 @@ export const valueCases: readonly Case[] = [
     },
   },
   {
+    name: 'values: what is no pointer or kind at all is Invalid in every call',
+    async run(world) {
+      for (const nothing of [undefined, null, 'a', 5] as unknown as ReturnType<typeof world.pointer>[]) {
+        for (const call of ['get', 'destroy', 'watch', 'list', 'watchKind', 'watchKindAggregated'] as const)
+          await expectRejects(world.core[call](nothing), { code: 'Invalid' });
+        await expectRejects(world.core.watchKinds([nothing]), { code: 'Invalid' });
+        await expectRejects(world.core.create(nothing as never), { code: 'Invalid' });
+        await expectRejects(world.core.update(nothing as never), { code: 'Invalid' });
+      }
+    },
+  },
+  {
     name: 'values: other names are Invalid in every call',
     async run(world) {
       for (const id of ['', 'a\u0000b', 'a\nb', '\u007f', '\u0085', 'x'.repeat(1025), '🌍'.repeat(257), '\ud800']) {
