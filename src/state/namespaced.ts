@@ -1,6 +1,6 @@
 import type { Environment } from '../environment/index.ts';
 import type { Kind } from '../resource/index.ts';
-import { checkKind } from '../resource/index.ts';
+import { checkKind, makeResource } from '../resource/index.ts';
 import type { Capabilities, CoreState } from './core-state.ts';
 import { unsupported } from './errors.ts';
 import type { State } from './state.ts';
@@ -40,8 +40,14 @@ export function namespaced(build: (namespace: string) => Promise<CoreState> | Co
       const { items } = await (await of(kind)).list(kind, call);
       return Object.freeze({ items });
     },
-    create: async (resource, call) => (await of(resource.metadata)).create(resource, call),
-    update: async (resource, call) => (await of(resource.metadata)).update(resource, call),
+    async create(input, call) {
+      const resource = makeResource(input);
+      return (await of(resource.metadata)).create(resource, call);
+    },
+    async update(input, call) {
+      const resource = makeResource(input);
+      return (await of(resource.metadata)).update(resource, call);
+    },
     destroy: async (pointer, call) => (await of(pointer)).destroy(pointer, call),
     watch: async (pointer, call) => (await of(pointer)).watch(pointer, call),
     watchKind: async (kind, call) => (await of(kind)).watchKind(kind, call),
