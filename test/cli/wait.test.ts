@@ -85,10 +85,27 @@ export const definitions = [
       stderr: expect.stringMatching(/finalizers: hold; ask: steadystate why/),
     });
     expect((await place.run(['why', 'thing', 'held'])).stdout).toMatch(/being torn down[\s\S]*finalizer hold/);
+    for (const args of [
+      ['wait', 'thing', 'held', '--for=destroyed', '--timeout', '0'],
+      ['delete', 'thing', 'held', '--wait', '--timeout', '0'],
+    ])
+      expect(await place.run(args)).toMatchObject({ code: 5, stderr: expect.stringMatching(/is still there.*ask: steadystate why/) });
     const deleted = place.start(['delete', 'thing', 'held', '--wait', '--timeout', '15s']);
     await deleted.shows('held: waiting for hold');
     expect((await place.run(['release-finalizer', 'thing', 'held', 'hold'])).code).toBe(0);
     expect(await deleted.result).toMatchObject({ code: 0, stdout: expect.stringContaining('things/held deleted') });
+  });
+
+  test('what is said to ask or to do next names the namespace, where it is not the usual one', async () => {
+    await apply('metadata: { type: rock, namespace: quarry, id: a, finalizers: [hold] }\nspec: {}\n');
+    const { code, stderr } = await place.run(['delete', 'rock', 'a', '-n', 'quarry', '--wait', '--timeout', '200ms']);
+    expect({ code, stderr }).toMatchObject({
+      code: 5,
+      stderr: expect.stringMatching(/ask: steadystate why Rocks\.example\.dev a -n quarry\n$/),
+    });
+    const told = (await place.run(['why', 'rock', 'a', '-n', 'quarry'])).stdout;
+    expect(told).toContain('steadystate release-finalizer rock a hold -n quarry\n');
+    expect(await place.run(['release-finalizer', 'rock', 'a', 'hold', '-n', 'quarry'])).toMatchObject({ code: 0 });
   });
 
   test('a type that cannot be ready is wrong use', async () => {

@@ -20,7 +20,7 @@ import { checkBundle } from '../files/apply-resources.ts';
 import type { FileResource } from '../files/load-files.ts';
 import { loadResourceFiles } from '../files/load-files.ts';
 import { fileForm } from '../output/format.ts';
-import { shownName } from '../output/names.ts';
+import { shellWord, shownName } from '../output/names.ts';
 import type { Session } from '../session.ts';
 import type { Target } from '../target.ts';
 import { refuseOwned, targetOf } from '../target.ts';
@@ -50,7 +50,10 @@ export async function editCommand(context: CommandContext, typeName: string, id:
         throw error;
       }
       const advice = isConflictError(error) ? 'bring it up to date, its metadata.version too, then' : 'put it right, then';
-      throw new ExitError(exitCodeOf(error), `${messageOf(error)}\nyour text is kept in ${file}; ${advice}: steadystate apply -f ${file}`);
+      throw new ExitError(
+        exitCodeOf(error),
+        `${messageOf(error)}\nyour text is kept in ${file}; ${advice}: steadystate apply -f ${shellWord(file)}`,
+      );
     }
   });
 }

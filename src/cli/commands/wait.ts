@@ -6,7 +6,7 @@ import { deadline, timeoutMs, withSession } from '../context.ts';
 import { ExitError, exitCodes, UsageError } from '../exit-codes.ts';
 import { companionOf, joinStatus } from '../joined.ts';
 import { compilePath, valueText } from '../output/jsonpath.ts';
-import { shellWord } from '../output/names.ts';
+import { commandWords, shellWord } from '../output/names.ts';
 import type { Session } from '../session.ts';
 import { targetOf } from '../target.ts';
 import type { TypesLookup } from '../types-lookup.ts';
@@ -100,23 +100,27 @@ export async function waitDestroyed(
   told?: (resource: Resource) => void,
 ): Promise<void> {
   using limit = deadline(context, limitMs);
-  const watch = await session.state.watch(pointer, { signal: limit.signal });
   let last: Resource | undefined;
   let uid: string | undefined;
-  for await (const event of watch) {
-    if (event.type === 'errored') throw event.error;
-    if (event.type === 'destroyed') return;
-    if (event.type !== 'created' && event.type !== 'updated') continue;
-    uid ??= event.resource.metadata.uid;
-    if (uid !== event.resource.metadata.uid) return;
-    last = event.resource;
-    told?.(last);
+  try {
+    for await (const event of await session.state.watch(pointer, { signal: limit.signal })) {
+      if (event.type === 'errored') throw event.error;
+      if (event.type === 'destroyed') return;
+      if (event.type !== 'created' && event.type !== 'updated') continue;
+      uid ??= event.resource.metadata.uid;
+      if (uid !== event.resource.metadata.uid) return;
+      last = event.resource;
+      told?.(last);
+    }
+  } catch (error) {
+    // The time may run out before the watch stands.
+    if (!limit.expired()) throw error;
   }
   if (limit.expired()) {
     const holders = last?.metadata.finalizers ?? [];
     throw new ExitError(
       exitCodes.timedOut,
-      `${pointerText(pointer)} is still there${holders.length > 0 ? `; finalizers: ${holders.map(visibleText).join(', ')}` : ''}; ask: steadystate why ${shellWord(pointer.type)} ${shellWord(pointer.id)}`,
+      `${pointerText(pointer)} is still there${holders.length > 0 ? `; finalizers: ${holders.map(visibleText).join(', ')}` : ''}; ask: steadystate why ${shellWord(pointer.type)} ${commandWords(pointer)}`,
     );
   }
   context.io.signal.throwIfAborted();

@@ -10,7 +10,7 @@ import { holdersOf } from '../holders.ts';
 import { companionOf } from '../joined.ts';
 import { ageText } from '../output/age.ts';
 import { jsonText, parseOutput } from '../output/format.ts';
-import { shellWord } from '../output/names.ts';
+import { commandWords, shellWord } from '../output/names.ts';
 import type { Session } from '../session.ts';
 import { targetOf } from '../target.ts';
 import type { TypesLookup } from '../types-lookup.ts';
@@ -76,7 +76,7 @@ async function explain(
       causes.push({
         about: 'no finalizer',
         reason: metadata.owner === '' ? 'nobody has destroyed it yet' : `its owner ${metadata.owner} has not destroyed it yet`,
-        message: '',
+        message: metadata.owner === '' ? `to destroy it now: steadystate delete ${shellWord(typeName)} ${commandWords(metadata)}` : '',
         since: metadata.updated,
       });
   }
@@ -120,9 +120,9 @@ async function explain(
 }
 
 /** Who holds it by one finalizer, since when, and because of what. */
-function causeOf({ finalizer, actor, since, because, retired }: Holder, typeName: string, { id }: Pointer): Cause {
+function causeOf({ finalizer, actor, since, because, retired }: Holder, typeName: string, pointer: Pointer): Cause {
   const release = retired
-    ? `; if none will come back: steadystate release-finalizer ${shellWord(typeName)} ${shellWord(id)} ${shellWord(finalizer)}`
+    ? `; if none will come back: steadystate release-finalizer ${shellWord(typeName)} ${commandWords(pointer, finalizer)}`
     : '';
   return {
     about: `finalizer ${finalizer}`,

@@ -16,3 +16,8 @@ export function shellWord(text: string): string {
   const shown = visibleText(text);
   return /^[\w./:@%+,][\w./:@%+,=-]*$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
 }
+
+/** What follows the type in a command that a person may copy: the id, what else it takes, and the namespace where it is not the usual one. */
+export function commandWords({ id, namespace }: Pick<Resource['metadata'], 'id' | 'namespace'>, ...more: readonly string[]): string {
+  return [...[id, ...more].map(shellWord), ...(namespace === 'default' ? [] : ['-n', shellWord(namespace)])].join(' ');
+}
