@@ -1,3 +1,4 @@
+import { varintBytes } from '../wire/index.ts';
 import { emptyFrame, prefixBytes, putPrefix } from './grpc/framing.ts';
 
 /** How many frames are kept, and their bytes together. */
@@ -77,10 +78,4 @@ function putField(into: Buffer, item: Uint8Array, start: number): number {
 
 function fieldBytes(length: number): number {
   return 1 + varintBytes(length) + length;
-}
-
-function varintBytes(value: number): number {
-  let bytes = 1;
-  for (let rest = value; rest > 0x7f; rest >>>= 7) bytes++;
-  return bytes;
 }

@@ -1,24 +1,23 @@
-import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import { Writer } from './writer.ts';
 
 /** Encodes and decodes one message type; the field numbers are the protocol's. */
 export interface Codec<Message> {
-  write(writer: BinaryWriter, message: Message): void;
+  write(writer: Writer, message: Message): void;
   read(reader: BinaryReader, end: number): Message;
 }
 
-/** The writer of the last message: its room has grown to what messages need, and a new one would begin anew. */
-let idleWriter: BinaryWriter | undefined;
-/** After a message that is larger, bytes, its room is given back. */
-const largestKept = 1024 * 1024;
+/** The writer of the last message: its room has grown to what messages need. */
+let idleWriter: Writer | undefined;
 
 export function encode<Message>(codec: Codec<Message>, message: Message): Buffer {
   // Taken while it is used, so that a message within a message, or one that fails half-way, disturbs no other.
-  const writer = idleWriter ?? new BinaryWriter();
+  const writer = idleWriter ?? new Writer();
   idleWriter = undefined;
   codec.write(writer, message);
   const bytes = writer.finish();
-  if (bytes.length <= largestKept) idleWriter = writer;
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  idleWriter = writer;
+  return bytes;
 }
 
 export function decode<Message>(codec: Codec<Message>, bytes: Uint8Array): Message {
@@ -28,7 +27,7 @@ export function decode<Message>(codec: Codec<Message>, bytes: Uint8Array): Messa
 /** How one field is written and read; `merge` is given what was read for the field before. */
 export interface Field<Value> {
   readonly number: number;
-  write(writer: BinaryWriter, value: Value): void;
+  write(writer: Writer, value: Value): void;
   merge(reader: BinaryReader, before: Value | undefined, wireType: WireType): Value;
   /** What a missing field stands for. */
   readonly absent: () => Value;
@@ -76,7 +75,7 @@ function scalar<Value>(
   number: number,
   wireType: WireType,
   absent: Value,
-  write: (writer: BinaryWriter, value: Value) => void,
+  write: (writer: Writer, value: Value) => void,
   read: (reader: BinaryReader) => Value,
 ): Field<Value> & { readonly explicit: Field<Value> } {
   const always: Field<Value> = {
@@ -95,11 +94,9 @@ function expectType(number: number, expected: WireType, found: WireType): void {
   if (expected !== found) throw new RangeError(`field ${number} has wire type ${found}, expected ${expected}`);
 }
 
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
 /** Text that is not UTF-8 is refused, as proto3 asks. */
 function readText(reader: BinaryReader): string {
-  return decoder.decode(reader.bytes());
+  return reader.string(true);
 }
 
 export const text = (number: number) =>

@@ -1,17 +1,24 @@
-import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import type { Kind, SteadystateError } from '../resource/index.ts';
 import { Bytes, SteadystateError as ErrorClass, tombstone } from '../resource/index.ts';
 import type { StateEvent } from '../state/index.ts';
 import type { Codec } from './codec.ts';
-import { boolean, bytes, encode, encoded, int32, int64, message, optional, text } from './codec.ts';
+import { boolean, bytes, encode, encoded, int32, int64, message, optional, repeated, text } from './codec.ts';
 import type { WireEvent } from './messages.ts';
 import { wireEventTypes } from './messages.ts';
 import type { ResourceCodec } from './resource-codec.ts';
 
 /** The Event message with its resources as bytes already. */
-interface EventParts extends Omit<WireEvent, 'resource' | 'old'> {
-  readonly resource?: Uint8Array;
-  readonly old?: Uint8Array;
+interface EventParts {
+  resource?: Uint8Array | undefined;
+  readonly eventType: number;
+  old?: Uint8Array | undefined;
+  error?: string | undefined;
+  readonly bookmark?: Uint8Array | undefined;
+  readonly revision?: number | undefined;
+  readonly resync: boolean;
+  errorCode: string;
+  errorNamespace: string;
+  errorType: string;
 }
 const eventPartsCodec: Codec<EventParts> = message<EventParts>({
   resource: optional(encoded(1)),
@@ -34,41 +41,42 @@ export function encodeEvent(event: StateEvent, kind: Kind, codec: ResourceCodec)
   const known = codec.encodedEvents.get(event);
   if (known !== undefined) return known;
   const { bookmark, revision } = event;
-  const common = {
+  const parts: EventParts = {
+    resource: undefined,
     eventType: wireEventTypes.indexOf(event.type === 'kindErrored' ? 'errored' : event.type),
+    old: undefined,
+    error: undefined,
+    bookmark: bookmark?.toUint8Array(),
+    revision,
     resync: event.resync ?? false,
     errorCode: '',
     errorNamespace: '',
     errorType: '',
-    ...(bookmark && { bookmark: bookmark.toUint8Array() }),
-    ...(revision !== undefined && { revision }),
   };
-  let parts: EventParts;
   switch (event.type) {
     case 'created':
     case 'destroyed':
-      parts = { ...common, resource: codec.encode(event.resource) };
+      parts.resource = codec.encode(event.resource);
       break;
     case 'updated': {
       const resource = codec.encode(event.resource);
       const old = event.old && codec.encode(event.old);
-      parts = { ...common, resource, ...(old && old.length + resource.length < largestWithOld && { old }) };
+      parts.resource = resource;
+      if (old !== undefined && old.length + resource.length < largestWithOld) parts.old = old;
       break;
     }
-    case 'errored':
-      parts = { ...common, error: event.error.message, errorCode: event.error.code };
-      break;
     case 'kindErrored':
-      parts = {
-        ...common,
-        error: event.error.message,
-        errorCode: event.error.code,
-        errorNamespace: event.kind.namespace,
-        errorType: event.kind.type,
-      };
+      parts.errorNamespace = event.kind.namespace;
+      parts.errorType = event.kind.type;
+      parts.error = event.error.message;
+      parts.errorCode = event.error.code;
+      break;
+    case 'errored':
+      parts.error = event.error.message;
+      parts.errorCode = event.error.code;
       break;
     default:
-      parts = { ...common, resource: codec.encode(tombstone({ namespace: kind.namespace, type: kind.type, id: '' })) };
+      parts.resource = codec.encode(tombstone({ namespace: kind.namespace, type: kind.type, id: '' }));
   }
   const encodedEvent = encode(eventPartsCodec, parts);
   // A marker's placeholder depends on the watch, and contents are made for each; what has a place in the history is the same for all.
@@ -77,12 +85,11 @@ export function encodeEvent(event: StateEvent, kind: Kind, codec: ResourceCodec)
   return encodedEvent;
 }
 
+const encodedResponseCodec = message<{ readonly event: readonly Uint8Array[] }>({ event: repeated(encoded(1)) });
+
 /** Events as one WatchResponse, as bytes. */
 export function encodeWatchResponse(events: readonly Uint8Array[]): Buffer {
-  const writer = new BinaryWriter();
-  for (const event of events) writer.tag(1, 2).bytes(event);
-  const response = writer.finish();
-  return Buffer.from(response.buffer, response.byteOffset, response.byteLength);
+  return encode(encodedResponseCodec, { event: events });
 }
 
 /** An event from its message; `undefined` for a type that is not known, which must not be taken for another. `raw`: specs stay as they came. */

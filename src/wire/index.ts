@@ -18,6 +18,7 @@ export { controlService, stateService } from './services.ts';
 export type { CallName, FailedCall, WireStatus } from './status.ts';
 export { fromStatus, grpcCodes, revisionKey, statusDetailsKey, toStatus } from './status.ts';
 export { fromTimestamp, toTimestamp } from './timestamps.ts';
+export { varintBytes } from './writer.ts';
 export type { YamlDocument, YamlOptions, YamlPosition } from './yaml-parse.ts';
 export { maximumYamlBytes, parseYaml, parseYamlValue, yamlError } from './yaml-parse.ts';
 export { compactYaml, stringifyYaml } from './yaml-stringify.ts';

@@ -16,8 +16,8 @@ export interface WireMetadata {
   readonly version: string;
   readonly owner: string;
   readonly phase: string;
-  readonly created?: WireTimestamp;
-  readonly updated?: WireTimestamp;
+  readonly created?: WireTimestamp | undefined;
+  readonly updated?: WireTimestamp | undefined;
   readonly finalizers: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;

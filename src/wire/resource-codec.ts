@@ -17,9 +17,11 @@ const emptySpec: WireSpec = { protoSpec: noBytes, yamlSpec: '' };
 export class ResourceCodec {
   readonly #registry: DefinitionRegistry | undefined;
   /** A frozen resource is encoded once for all who ask for it. */
-  readonly #encodedResources = new EncodedCache(16 * 1024 * 1024);
+  readonly #encodedResources = new EncodedCache<Buffer>(16 * 1024 * 1024);
   /** The same of events: one that many watchers share is encoded once. */
-  readonly encodedEvents = new EncodedCache(16 * 1024 * 1024);
+  readonly encodedEvents = new EncodedCache<Buffer>(16 * 1024 * 1024);
+  /** The texts in which specs came, until they are sent for the first time: a write is answered, and told to watches, at once. */
+  readonly #texts = new EncodedCache<string>(1024 * 1024);
 
   constructor(registry?: DefinitionRegistry) {
     this.#registry = registry;
@@ -83,14 +85,20 @@ export class ResourceCodec {
       const { proto, yaml } = spec[foreignKey];
       return { protoSpec: proto.toUint8Array(), yamlSpec: yaml };
     }
-    return { protoSpec: this.#specCodec(type)?.encode(spec) ?? noBytes, yamlSpec: compactYaml(spec) };
+    const known = typeof spec === 'object' && spec !== null ? this.#texts.get(spec) : undefined;
+    return { protoSpec: this.#specCodec(type)?.encode(spec) ?? noBytes, yamlSpec: known ?? compactYaml(spec) };
   }
 
   #specFromWire(metadata: Metadata, { protoSpec, yamlSpec }: WireSpec): unknown {
     const codec = this.#specCodec(metadata.type);
     if (codec !== undefined && protoSpec.length > 0) return freezeSpec(decodeSpec(codec, protoSpec, metadata), metadata);
     // Without a codec here, a protobuf form is somebody else's to read: both forms are kept as they are.
-    if (protoSpec.length > 0 || this.#registry?.get(metadata.type) === undefined) return fromForeign(protoSpec, yamlSpec);
+    if (protoSpec.length > 0 || this.#registry?.get(metadata.type) === undefined) {
+      const spec = fromForeign(protoSpec, yamlSpec);
+      // What has no other form than its text: that text is the compact one.
+      if (typeof spec === 'object' && spec !== null && !isForeignSpec(spec)) this.#texts.add(spec, yamlSpec);
+      return spec;
+    }
     return freezeSpec(readSpec(yamlSpec), metadata);
   }
 
@@ -121,8 +129,6 @@ function readSpec(text: string): unknown {
 }
 
 function metadataToWire(metadata: Metadata): WireMetadata {
-  const created = toTimestamp(metadata.created);
-  const updated = toTimestamp(metadata.updated);
   const { namespace, type, id, version, owner, phase, finalizers, labels, annotations, uid } = metadata;
   return {
     namespace,
@@ -135,8 +141,8 @@ function metadataToWire(metadata: Metadata): WireMetadata {
     labels,
     annotations,
     uid,
-    ...(created && { created }),
-    ...(updated && { updated }),
+    created: toTimestamp(metadata.created),
+    updated: toTimestamp(metadata.updated),
   };
 }
 
@@ -163,5 +169,5 @@ function metadataFromWire(wire: WireMetadata): Metadata {
 }
 
 function isUint64(text: string): boolean {
-  return /^[0-9]{1,20}$/.test(text) && BigInt(text) < 2n ** 64n;
+  return /^[0-9]{1,20}$/.test(text) && (text.length < 20 || BigInt(text) < 2n ** 64n);
 }

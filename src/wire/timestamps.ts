@@ -2,8 +2,16 @@ import type { WireTimestamp } from './messages.ts';
 
 const form = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?Z$/;
 
+/** What was read last: a resource that was created just now has the same text twice, and so have those of one moment. */
+let last: { readonly text: string; readonly timestamp: WireTimestamp | undefined } = { text: '', timestamp: undefined };
+
 /** RFC 3339 text in UTC → protobuf; `undefined` for empty or other text. */
 export function toTimestamp(text: string): WireTimestamp | undefined {
+  if (text !== last.text) last = { text, timestamp: readTimestamp(text) };
+  return last.timestamp;
+}
+
+function readTimestamp(text: string): WireTimestamp | undefined {
   const parts = form.exec(text);
   if (parts === null) return undefined;
   const [, year, month, day, hour, minute, second, fraction = ''] = parts;
