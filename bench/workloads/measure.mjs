@@ -5,13 +5,13 @@ export class Measures {
   parts = {};
 
   /**
-   * Measures one part. What the parts before left behind is collected first, so that each pays for its own.
+   * Measures one part. What the parts before left behind is collected first, and given back, so that each pays for its own.
    * @param {string} name
    * @param {number} operations
    * @param {() => void | Promise<void>} part
    */
   async time(name, operations, part) {
-    collect();
+    await settle();
     const cpu = process.cpuUsage();
     const start = process.hrtime.bigint();
     await part();
@@ -33,6 +33,20 @@ export class Measures {
 export function collect() {
   if (globalThis.gc === undefined) throw new Error('run with --expose-gc');
   globalThis.gc();
+}
+
+/**
+ * Collects, and waits until the engine's threads have swept: they go on after the call, where the collection of the peer in Go
+ * returns when that is done.
+ */
+async function settle() {
+  collect();
+  for (let waits = 0; waits < 100; waits++) {
+    const before = process.cpuUsage();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const { user, system } = process.cpuUsage(before);
+    if (user + system < 2_000) return;
+  }
 }
 
 /** What is in use after a collection, the engine's own memory and that of buffers. */

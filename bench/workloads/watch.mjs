@@ -11,7 +11,7 @@ import { kind, makeLabelled, makeThing, makeThings, openState, shuffled } from '
 async function read(watch, writes, aggregated) {
   let seen = 0;
   const take = (/** @type {import('steadystate').StateEvent} */ event) => {
-    check(event.type !== 'errored', `killed after ${seen} events`);
+    if (event.type === 'errored') throw new Error(`killed after ${seen} events`, { cause: event.error });
     seen++;
     return event.revision;
   };

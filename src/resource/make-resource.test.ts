@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { ResourceInput } from './index.ts';
 import { finishDraft, isTombstone, makeMetadata, makeResource, openDraft, sameResource, tombstone } from './index.ts';
@@ -32,6 +33,19 @@ describe('makeResource', () => {
     });
     for (const part of [resource, resource.metadata, resource.metadata.labels, resource.metadata.finalizers, resource.spec])
       expect(Object.isFrozen(part)).toBe(true);
+  });
+
+  test('makes plain objects, whose mark nobody sees', () => {
+    const resource = makeResource(input());
+    for (const part of [resource, resource.metadata]) {
+      expect(Object.getPrototypeOf(part)).toBe(Object.prototype);
+      expect(structuredClone(part)).toStrictEqual(part);
+      expect(inspect(part)).toMatch(/^\{/);
+    }
+    expect(Reflect.ownKeys(resource)).toEqual(['metadata', 'spec']);
+    expect(Reflect.ownKeys(resource.metadata).join(' ')).toBe(
+      'namespace type id version uid phase owner finalizers labels annotations created updated',
+    );
   });
 
   test('gives back what it made', () => {

@@ -72,13 +72,43 @@ export function makeResource<Spec>(input: ResourceInput<Spec> | Resource<Spec>):
 
 /** Puts together parts that are known to be checked and frozen. */
 export function assembleResource<Spec>(metadata: Metadata, spec: Spec): Resource<Spec> {
-  return resourceMark.seal({ metadata, spec });
+  return resourceMark.seal(new PlainResource(metadata, spec)) as Resource<Spec>;
 }
 
 /** Freezes metadata whose parts are known to be checked and frozen (made by this room or by a store's own decoder). */
 export function assembleMetadata(metadata: Metadata): Metadata {
-  return metadataMark.seal(metadata);
+  return metadataMark.seal(new PlainMetadata(metadata));
 }
+
+// Functions, not literals: objects made by one have room for the mark inside, while a literal gets a second object for it. With
+// the prototype of all plain objects they are plain themselves.
+const PlainResource = function (this: Written<Resource>, metadata: Metadata, spec: unknown): void {
+  this.metadata = metadata;
+  this.spec = spec;
+} as unknown as new (
+  metadata: Metadata,
+  spec: unknown,
+) => Resource;
+const PlainMetadata = function (this: Written<Metadata>, parts: Metadata): void {
+  this.namespace = parts.namespace;
+  this.type = parts.type;
+  this.id = parts.id;
+  this.version = parts.version;
+  this.uid = parts.uid;
+  this.phase = parts.phase;
+  this.owner = parts.owner;
+  this.finalizers = parts.finalizers;
+  this.labels = parts.labels;
+  this.annotations = parts.annotations;
+  this.created = parts.created;
+  this.updated = parts.updated;
+} as unknown as new (
+  parts: Metadata,
+) => Metadata;
+PlainResource.prototype = Object.prototype;
+PlainMetadata.prototype = Object.prototype;
+
+type Written<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 
 /** Checked, frozen metadata with every field filled in. */
 export function makeMetadata(input: ResourceInput['metadata'] & Partial<Metadata>): Metadata {
