@@ -3,6 +3,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Background } from './harness.ts';
 import { Workplace } from './harness.ts';
 
+const many = { namespace: 'default', type: 'Notes.example.dev' };
+
 const notes = (count: number): string =>
   Array.from(
     { length: count },
@@ -178,6 +180,19 @@ describe('a file that nobody has open', () => {
     });
     expect(stderr.match(/damaged/g)).toHaveLength(1);
     expect(stderr).toContain('name another backup, or repair this one first');
+  });
+
+  test('--timeout ends a long work between two steps', async () => {
+    await place.write(
+      'many.jsonl',
+      Array.from({ length: 20_000 }, (_, n) => JSON.stringify({ metadata: { ...many, id: `m${n}` }, spec: n })).join('\n'),
+    );
+    const late = { code: 5, stdout: '', stderr: expect.stringMatching(/: the time ran out/) };
+    expect(await store('import', 'many.jsonl', '--timeout', '1ms')).toMatchObject(late);
+    expect(await store('check', '--timeout', '0')).toMatchObject(late);
+    expect(await store('backup', 'copy.db', '--timeout', '0')).toMatchObject(late);
+    expect(await place.run(['get', many.type, 'm19999', '--store', 'sqlite:state.db'])).toMatchObject({ code: 3 });
+    expect(readdirSync(place.folder).sort()).toEqual(['many.jsonl', 'notes.yaml', 'state.db']);
   });
 
   test('wrong use is told apart', async () => {

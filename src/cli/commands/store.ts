@@ -162,7 +162,7 @@ async function restore(context: CommandContext, target: StoreTarget, file: strin
 export async function long<Value>(context: CommandContext, what: string, work: (task: StoreTask) => Promise<Value>): Promise<Value> {
   using limit = deadline(context, timeoutMs(context, undefined));
   const { signal } = limit;
-  return withProgress(context, what, async (progress) => {
+  return await withProgress(context, what, async (progress) => {
     try {
       return await work({ signal, onProgress: (at) => showAt(progress, at) });
     } catch (error) {
