@@ -1,8 +1,8 @@
 import type { Resource, ResourcePhase } from '../resource/index.ts';
 import { Bytes, invalid } from '../resource/index.ts';
-import type { Bookmark, State, WatchKindOptions } from '../state/index.ts';
+import type { Bookmark, State, TeardownOptions, WatchKindOptions } from '../state/index.ts';
 import { unsupported } from '../state/index.ts';
-import type { ResourceCodec, WireResource, WireWatchOptions } from '../wire/index.ts';
+import type { OwnedPointerRequest, ResourceCodec, WireResource, WireWatchOptions } from '../wire/index.ts';
 import { actorKey, queryFromWire, revisionKey, stateService } from '../wire/index.ts';
 import type { HandlerContext } from './context.ts';
 import { endOf, streaming, unary, unaryFramed } from './context.ts';
@@ -44,10 +44,10 @@ export function stateMethods(context: HandlerContext): readonly ServerMethod[] {
       return { framed: itemsFrame([]), ...(revision !== undefined && { trailers: { [revisionKey]: String(revision) } }) };
     }),
     unary(context, stateService.teardown, 'teardown', async (request, _call, part) => ({
-      destroyReady: await state.teardown(pointerOf(request), { owner: request.options.owner, ...part }),
+      destroyReady: await state.teardown(pointerOf(request), { ...ownOptions(request), ...part }),
     })),
     unary(context, stateService.teardownAndDestroy, 'teardownAndDestroy', async (request, call, part) => {
-      await state.teardownAndDestroy(pointerOf(request), { owner: request.options.owner, signal: call.signal, ...part });
+      await state.teardownAndDestroy(pointerOf(request), { ...ownOptions(request), signal: call.signal, ...part });
       return {};
     }),
     streaming(context, stateService.list, 'list', false, async ({ namespace, type, options }, call, part) => {
@@ -87,6 +87,10 @@ export function kindOptions(options: WireWatchOptions): WatchKindOptions {
     ...(options.bootstrapContents && { bootstrapContents: true }),
     ...(options.bootstrapBookmark && { bootstrapBookmark: true }),
   };
+}
+
+function ownOptions({ options: { owner, uid } }: OwnedPointerRequest): TeardownOptions {
+  return { owner, ...(uid !== undefined && { uid }) };
 }
 
 /** The place from which a client wants to be told that it has caught up. */

@@ -102,6 +102,8 @@ export interface CoreState {
 export interface TeardownOptions extends CallOptions {
   /** Must equal the stored owner exactly, where the resource is running still. @default '' */
   readonly owner?: string;
+  /** Only this incarnation; another one is an incarnation conflict. Only on a store that tells incarnations apart. */
+  readonly uid?: string;
 }
 
 export type { ResourcePhase };

@@ -15,7 +15,7 @@ import {
   openDraft,
 } from '../resource/index.ts';
 import type { CoreState, TeardownOptions } from './core-state.ts';
-import { closed, gone, phaseConflict } from './errors.ts';
+import { closed, gone, incarnationConflict, phaseConflict } from './errors.ts';
 import { follow } from './follow.ts';
 import { optionalCalls } from './optional-calls.ts';
 import type { CallOptions, UpdateOptions } from './options.ts';
@@ -140,13 +140,13 @@ function callOf({ signal, span }: CallOptions): CallOptions {
   return { ...(signal && { signal }), ...(span && { span }) };
 }
 
-/** `uid`: only this incarnation; for another one, or none, there is nothing to do. */
-async function teardown(core: CoreState, pauses: Pauses, pointer: Pointer, options: TeardownOptions = {}, uid?: string): Promise<boolean> {
+async function teardown(core: CoreState, pauses: Pauses, pointer: Pointer, { uid, ...options }: TeardownOptions = {}): Promise<boolean> {
   for (;;) {
     options.signal?.throwIfAborted();
     const current = await core.get(pointer, callOf(options));
     const { metadata } = current;
-    if (metadata.phase === 'tearingDown' || (uid !== undefined && metadata.uid !== uid)) return metadata.finalizers.length === 0;
+    if (uid !== undefined && metadata.uid !== uid) throw incarnationConflict(pointer, uid, metadata.uid);
+    if (metadata.phase === 'tearingDown') return metadata.finalizers.length === 0;
     const draft = openDraft(current);
     draft.phase = 'tearingDown';
     try {
@@ -162,14 +162,16 @@ async function teardown(core: CoreState, pauses: Pauses, pointer: Pointer, optio
 
 async function teardownAndDestroy(core: CoreState, pauses: Pauses, pointer: Pointer, options: TeardownOptions = {}): Promise<void> {
   const { uid } = (await core.get(pointer, callOf(options))).metadata;
+  if (options.uid !== undefined && options.uid !== uid) throw incarnationConflict(pointer, options.uid, uid);
+  const ours = core.capabilities.incarnations ? { uid } : {};
   try {
-    if (core.teardown) await core.teardown(pointer, options);
-    else await teardown(core, pauses, pointer, options, core.capabilities.incarnations ? uid : undefined);
+    if (core.teardown) await core.teardown(pointer, { ...options, ...ours });
+    else await teardown(core, pauses, pointer, { ...options, ...ours });
   } catch (error) {
-    if (isNotFoundError(error)) return;
+    // Somebody destroyed it since the look; what was made in its place is another's.
+    if (isNotFoundError(error) || isIncarnationConflictError(error)) return;
     throw error;
   }
-  const ours = core.capabilities.incarnations ? { uid } : {};
   const watch = await core.watch(pointer, callOf(options));
   for await (const event of watch) {
     if (event.type === 'errored') throw event.error;

@@ -153,11 +153,12 @@ export const updateRequestCodec: Codec<UpdateRequest> = message<UpdateRequest>({
 
 /** DestroyRequest, TeardownRequest and TeardownAndDestroyRequest have one form. */
 export interface OwnedPointerRequest extends WirePointer {
-  readonly options: { readonly owner: string };
+  /** `uid`: of a teardown, only this incarnation. */
+  readonly options: { readonly owner: string; readonly uid?: string };
 }
 export const ownedPointerRequestCodec: Codec<OwnedPointerRequest> = message<OwnedPointerRequest>({
   ...pointerFields,
-  options: nested(4, ownerOptionsCodec),
+  options: nested(4, message<OwnedPointerRequest['options']>({ owner: text(1), uid: optional(text(1000)) })),
 });
 
 export type Empty = Readonly<Record<string, never>>;

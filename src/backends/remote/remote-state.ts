@@ -233,19 +233,20 @@ class RemoteCore implements RemoteState {
     if (options.uid === undefined) await this.#calls.unary(stateService.destroy, { ...bare(pointer), options: { owner } }, context);
     else if (this.control !== undefined)
       await this.#calls.unary(controlService.destroyIncarnation, { ...bare(pointer), owner, uid: options.uid }, context);
-    else
-      throw new SteadystateError('Unsupported', 'this server cannot destroy one incarnation only: it does not tell incarnations apart', {
-        pointer: bare(pointer),
-      });
+    else throw noIncarnations('destroy', pointer);
   }
 
   async teardown(pointer: Pointer, options: TeardownOptions = {}): Promise<boolean> {
     this.#refuse(options.signal);
     checkPointer(pointer);
     checkWriteOptions(options);
+    if (options.uid !== undefined && this.control === undefined) throw noIncarnations('tear down', pointer);
     if (!this.#noTeardown) {
       try {
-        const request = { ...bare(pointer), options: { owner: options.owner ?? '' } };
+        const request = {
+          ...bare(pointer),
+          options: { owner: options.owner ?? '', ...(options.uid !== undefined && { uid: options.uid }) },
+        };
         return (
           await this.#calls.unary(stateService.teardown, request, {
             call: 'teardown',
@@ -428,6 +429,10 @@ class RemoteCore implements RemoteState {
 
 /** Whether a watch has a place to go on from at its start: the bookmark that is asked for, that of the present value, or none. */
 type FirstPlace = 'asked' | 'initial' | 'none';
+
+function noIncarnations(what: string, pointer: Pointer): SteadystateError {
+  return unsupported(`this server cannot ${what} one incarnation only: it does not tell incarnations apart`, { pointer: bare(pointer) });
+}
 
 function bare({ namespace, type, id }: Pointer): Pointer {
   return { namespace, type, id };

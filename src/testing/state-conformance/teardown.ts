@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { isAmbiguousError, isNotFoundError } from '../../resource/index.ts';
+import { wrapCore } from '../../state/index.ts';
 import type { Case, World } from './world.ts';
 import { expectRejects } from './world.ts';
 
@@ -13,6 +14,49 @@ async function untilTornDown(world: World, id: string): Promise<void> {
 }
 
 export const teardownCases: readonly Case[] = [
+  {
+    name: 'teardownAndDestroy: an incarnation that is made between its look and its teardown is left alone',
+    needs: ['incarnations'],
+    async run(world) {
+      const pointer = world.pointer('a');
+      await world.create('a', 1);
+      let looked = false;
+      const core = new Proxy(world.core, {
+        get: (target, key) => {
+          const member: unknown = Reflect.get(target, key);
+          // The steps of the helper are what is looked at, also on a store that has a call for all of them.
+          if (key === 'teardownAndDestroy') return undefined;
+          if (typeof member !== 'function') return member;
+          if (key !== 'get') return member.bind(target);
+          return async (...given: unknown[]) => {
+            const found = (await member.apply(target, given)) as unknown;
+            if (!looked) {
+              looked = true;
+              await world.core.destroy(pointer);
+              await world.create('a', 2);
+            }
+            return found;
+          };
+        },
+      });
+      await wrapCore(core, { environment: world.environment }).teardownAndDestroy(pointer);
+      const { metadata, spec } = await world.core.get(pointer);
+      assert.deepEqual([metadata.phase, spec], ['running', { size: 2 }]);
+    },
+  },
+  {
+    name: 'teardown: of one incarnation only, when it is named',
+    needs: ['incarnations'],
+    async run(world) {
+      const { metadata } = await world.create('a', 1);
+      await world.core.destroy(metadata);
+      await world.create('a', 2);
+      await expectRejects(world.state.teardown(metadata, { uid: metadata.uid }), { code: 'Conflict', reason: 'incarnation', id: 'a' });
+      const second = await world.core.get(world.pointer('a'));
+      assert.equal(second.metadata.phase, 'running');
+      assert.equal(await world.state.teardown(metadata, { uid: second.metadata.uid }), true);
+    },
+  },
   {
     name: 'teardown: marks, answers whether destroy is possible now, and is idempotent',
     async run(world) {
