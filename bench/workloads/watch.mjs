@@ -37,7 +37,7 @@ const open = (state, aggregated) => (aggregated ? state.watchKindAggregated(kind
  * @param {{ watchers: number, writes: number, aggregated: boolean, stalled: boolean }} options
  */
 export async function fanOut({ watchers, writes, aggregated, stalled }) {
-  await round(Math.min(watchers, 100), 2_000, aggregated, stalled, new Measures());
+  await round(Math.min(watchers, 100), Math.min(writes, 10_000), aggregated, stalled, new Measures());
   const measures = new Measures();
   await round(watchers, writes, aggregated, stalled, measures);
   return measures;
@@ -62,8 +62,8 @@ async function round(watchers, writes, aggregated, stalled, measures) {
 /** Gives all contents to watchers that come at once. @param {{ size: number, watchers: number }} options */
 export async function bootstrap({ size, watchers }) {
   const measures = new Measures();
-  // A smaller one warms up.
-  await bootstrapOf(Math.min(size, 10_000), Math.min(watchers, 10), new Measures());
+  // One goes before, so that what is measured was compiled.
+  await bootstrapOf(Math.min(size, 100_000), Math.min(watchers, 10), new Measures());
   await bootstrapOf(size, watchers, measures);
   return measures;
 }
