@@ -25,7 +25,7 @@ export class FrameCache {
       if (known.framing === framing && same(known.items, items)) return known.framed;
       this.#drop(first, known.framed);
     }
-    const framed = framing === 'together' ? itemsFrame(items) : itemFrames(items);
+    const framed = makeFrames(items, framing);
     this.#frames.set(first, { items, framing, framed });
     this.#bytes += framed.length;
     for (const [oldest, { framed: old }] of this.#frames) {
@@ -43,6 +43,11 @@ export class FrameCache {
 
 function same(left: readonly Uint8Array[], right: readonly Uint8Array[]): boolean {
   return left.length === right.length && left.every((item, index) => item === right[index]);
+}
+
+/** The same for items that nobody else is sent: nothing is kept. */
+export function makeFrames(items: readonly Uint8Array[], framing: Framing): Buffer {
+  return framing === 'together' ? itemsFrame(items) : itemFrames(items);
 }
 
 /** One frame around items, each as field 1. */

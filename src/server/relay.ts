@@ -4,7 +4,7 @@ import type { AggregatedWatch, Bookmark, EventSource, StateEvent, Watch } from '
 import { sourceOf, unavailable } from '../state/index.ts';
 import { encodeEvent } from '../wire/index.ts';
 import type { HandlerContext } from './context.ts';
-import { itemsFrame } from './frame-cache.ts';
+import { itemsFrame, makeFrames } from './frame-cache.ts';
 import type { ServerCall } from './grpc/server-call.ts';
 
 /** Most events taken from the store before the client is asked whether it reads. */
@@ -35,6 +35,7 @@ export function relay(
   options: RelayOptions,
 ): Promise<undefined> {
   const source = readable(watch);
+  const framing = options.aggregated ? 'together' : 'apart';
   return new Promise<undefined>((resolve, reject) => {
     let sinceBreath = 0;
     let events: readonly StateEvent[] = [];
@@ -75,6 +76,8 @@ export function relay(
     const sendSome = (): void => {
       const batch: Buffer[] = [];
       let size = 0;
+      // Contents are made for each watch; the frames of what all watches are sent must not go for them.
+      const isShared = events[next]?.bookmark !== undefined;
       while (next < events.length) {
         const event = events[next] as StateEvent;
         // Who does not know the message for it is told by the status.
@@ -87,7 +90,7 @@ export function relay(
         batch.push(bytes);
         size += bytes.length;
       }
-      if (batch.length > 0) call.send(frames.get(batch, options.aggregated ? 'together' : 'apart'));
+      if (batch.length > 0) call.send(isShared ? frames.get(batch, framing) : makeFrames(batch, framing));
     };
     // Established: clients wait for this.
     call.send(itemsFrame([]));
