@@ -1,4 +1,4 @@
-import type { Environment, FilePort } from '../environment/index.ts';
+import type { FilePort } from '../environment/index.ts';
 import type { Resource } from '../resource/index.ts';
 import { digest } from '../resource/index.ts';
 import type { ControllerContext, Namespaces, QueueController, ReconcileResult } from '../runtime/index.ts';
@@ -24,7 +24,7 @@ export interface Leftovers {
 
 /** Sees to it that declared folders are there. Removes the ones it made, once they are empty. */
 export function directoryController(options: DirectoryControllerOptions): QueueController {
-  const { environment, namespaces, pollMs } = options;
+  const { namespaces, pollMs } = options;
   return {
     name: directoriesController,
     inputs: inputsIn(namespaces, directoryDefinition.type, 'primary'),
@@ -36,9 +36,7 @@ export function directoryController(options: DirectoryControllerOptions): QueueC
       if (resource.metadata.phase === 'tearingDown') {
         if (!resource.metadata.finalizers.includes(directoriesController)) return;
         if (status?.created === true) {
-          await tellingFailure(context, directoryStatusDefinition, resource, status, () =>
-            remove(environment, context, status.path, options.onLeftovers),
-          );
+          await tellingFailure(context, directoryStatusDefinition, resource, status, () => remove(options, context, resource, status.path));
         }
         return finish(context, directoryStatusDefinition, pointer, directoriesController);
       }
@@ -117,15 +115,19 @@ async function leadsToFolder(files: FilePort, path: string): Promise<boolean> {
 }
 
 async function remove(
-  environment: Environment,
+  { environment: { files }, namespaces, onLeftovers }: DirectoryControllerOptions,
   context: ControllerContext,
+  { metadata }: Resource,
   path: string,
-  onLeftovers: DirectoryControllerOptions['onLeftovers'],
 ): Promise<void> {
-  const { files } = environment;
   if (await files.removeDirectory(path)) return;
   const names = (await files.list(path)) ?? [];
   if (names.length === 0) return;
+  // Another stack has the same folder: it stays for that one.
+  for (const namespace of await namespacesWith(context, namespaces, directoryDefinition.type)) {
+    const { items } = await context.list(directoryDefinition.kind(namespace));
+    if (items.some(({ spec, metadata: { uid, phase } }) => spec.path === path && uid !== metadata.uid && phase !== 'tearingDown')) return;
+  }
   context.log.log('info', 'a folder is left in place: it holds what was not declared', { directory: path, names: [...names] });
   onLeftovers?.({ directory: path, names });
 }

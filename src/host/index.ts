@@ -13,6 +13,6 @@ export { processDefinition, processStatusDefinition } from './process-definition
 export type { ServiceSpec, StackInput, StackSpec } from './stack-definition.ts';
 export { stackDefinition, stackStatusDefinition } from './stack-definition.ts';
 export type { ServiceOutput } from './stack-tools.ts';
-export { listLeftovers, requestRestart, stackDirectory, stackOutputs } from './stack-tools.ts';
+export { declaredPaths, listLeftovers, requestRestart, stackDirectory, stackOutputs } from './stack-tools.ts';
 export type { StackExtra, StackWorkloadOptions } from './stack-workload.ts';
 export { stackWorkload } from './stack-workload.ts';

@@ -3,8 +3,10 @@ import type { Environment, FilePort } from '../environment/index.ts';
 import type { Pointer } from '../resource/index.ts';
 import { isNotFoundError, SteadystateError } from '../resource/index.ts';
 import type { State } from '../state/index.ts';
+import { directoryDefinition, fileDefinition } from './file-definitions.ts';
 import { restartAnnotation } from './names.ts';
 import { rotatedNames } from './output-file.ts';
+import { processDefinition } from './process-definition.ts';
 import { outputFileOf } from './stack-children.ts';
 import type { StackSpec } from './stack-definition.ts';
 import { stackDefinition, stackStatusDefinition } from './stack-definition.ts';
@@ -72,16 +74,39 @@ export async function requestRestart(
   });
 }
 
-/** What is in a folder and below it, as paths relative to it; folders end with a slash. Links are not followed. */
-export async function listLeftovers(files: FilePort, directory: string): Promise<readonly string[]> {
+/** Absolute paths of all folders, files and outputs that the resources of these namespaces stand for. */
+export async function declaredPaths(
+  state: Pick<State, 'list'>,
+  namespaces: readonly string[],
+  keptOutputs = 3,
+): Promise<ReadonlySet<string>> {
+  const paths = new Set<string>();
+  for (const namespace of namespaces) {
+    for (const definition of [directoryDefinition, fileDefinition])
+      for (const { spec } of (await state.list<{ readonly path: string }>(definition.kind(namespace))).items) paths.add(spec.path);
+    for (const { spec } of (await state.list(processDefinition.kind(namespace))).items)
+      for (const path of [spec.outputFile, ...rotatedNames(spec.outputFile, keptOutputs)]) paths.add(path);
+  }
+  return paths;
+}
+
+/**
+ * What is in a folder and below it, as paths relative to it; folders end with a slash. Links are not followed. Other stacks may
+ * share the folder: what is among `declared` is no leftover.
+ */
+export async function listLeftovers(
+  files: FilePort,
+  directory: string,
+  declared: ReadonlySet<string> = new Set(),
+): Promise<readonly string[]> {
   const found: string[] = [];
   const visit = async (folder: string, prefix: string): Promise<void> => {
     for (const name of (await files.list(folder)) ?? []) {
       const path = posix.join(folder, name);
       if ((await files.stat(path))?.kind === 'directory') {
-        found.push(`${prefix}${name}/`);
+        if (!declared.has(path)) found.push(`${prefix}${name}/`);
         await visit(path, `${prefix}${name}/`);
-      } else found.push(`${prefix}${name}`);
+      } else if (!declared.has(path)) found.push(`${prefix}${name}`);
     }
   };
   await visit(directory, '');

@@ -47,6 +47,17 @@ test('delete -f --wait likewise, each with its own; a long list is cut', async (
   expect(stdout).toMatch(/ {2}kept\/n47\n {2}… and 12 more\n$/);
 });
 
+test('what other stacks declare in the same folder is not told as left', async () => {
+  const shared = (id: string, names: string): string =>
+    writer(id, names).replaceAll(`./${id}-data`, './shared').replaceAll('declared.txt', `${id}-files/a.txt`);
+  await place.write('shared.yaml', `${shared('four', "['x']")}---${shared('five', '[]')}`);
+  expect((await place.run(['apply', '-f', 'shared.yaml', '--wait'])).code).toBe(0);
+  const { code, stdout } = await place.run(['delete', 'stack', 'four', '--wait']);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/deleted\nleft in .*shared, since it was not declared:\n {2}kept\/\n {2}kept\/deep\/\n {2}kept\/x\n$/);
+  expect((await place.run(['delete', 'stack', 'five', '--wait'])).stdout).toContain('  kept/x\n');
+});
+
 test('nothing left: nothing is said; several that are held are all told, within one time', async () => {
   const thing = (id: string): string => `metadata: { type: things.example.dev, id: ${id}, finalizers: [hold] }\nspec: {}\n`;
   await place.write('things.yaml', `${thing('a')}---\n${thing('b')}`);

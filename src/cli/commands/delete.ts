@@ -1,4 +1,4 @@
-import { listLeftovers, stackDefinition, stackDirectory } from '../../host/index.ts';
+import { declaredPaths, directoryDefinition, listLeftovers, stackDefinition, stackDirectory } from '../../host/index.ts';
 import type { Pointer, Resource } from '../../resource/index.ts';
 import { isConflictError, isNotFoundError, pointerText, SteadystateError, visibleText } from '../../resource/index.ts';
 import { errorText } from '../advice.ts';
@@ -6,6 +6,7 @@ import type { CommandContext } from '../context.ts';
 import { timeoutMs, withSession } from '../context.ts';
 import { exitCodeOf, exitCodes, UsageError } from '../exit-codes.ts';
 import { loadResourceFiles } from '../files/load-files.ts';
+import { allNamespaces } from '../follow-kind.ts';
 import { shownName } from '../output/names.ts';
 import type { Session } from '../session.ts';
 import { typedPointer } from '../target.ts';
@@ -59,7 +60,7 @@ export async function deleteCommand(
         const gone = await teardown(session, pointer);
         io.write(`${shownName(pointer)} ${gone ? 'deleted' : 'is being deleted'}\n`);
         if (!gone) going.push({ pointer, directory });
-        else if (directory !== undefined) io.write(await leftoversText(context, directory));
+        else if (directory !== undefined) io.write(await leftoversText(context, session, directory));
       } catch (error) {
         io.writeError(errorText(error));
         exitCode = Math.max(exitCode, exitCodeOf(error));
@@ -88,7 +89,7 @@ async function waitForAll(context: CommandContext, session: Session, going: read
     try {
       await waitDestroyed(context, session, pointer, Math.max(0, end - environment.elapsed()), tell);
       io.write(`${shownName(pointer)} deleted\n`);
-      if (directory !== undefined) io.write(await leftoversText(context, directory));
+      if (directory !== undefined) io.write(await leftoversText(context, session, directory));
     } catch (error) {
       if (io.signal.aborted) throw error;
       io.writeError(errorText(error));
@@ -99,8 +100,10 @@ async function waitForAll(context: CommandContext, session: Session, going: read
 }
 
 /** What services wrote stays; a person should know where. */
-async function leftoversText({ environment }: CommandContext, directory: string): Promise<string> {
-  const left = await listLeftovers(environment.files, directory);
+async function leftoversText({ environment }: CommandContext, session: Session, directory: string): Promise<string> {
+  // Another stack may live in the same folder.
+  const namespaces = await allNamespaces(session, directoryDefinition.type);
+  const left = await listLeftovers(environment.files, directory, await declaredPaths(session.state, namespaces));
   if (left.length === 0) return '';
   const shown = left.slice(0, shownLeftovers).map((path) => `  ${visibleText(path)}\n`);
   const more = left.length > shownLeftovers ? `  … and ${left.length - shownLeftovers} more\n` : '';
