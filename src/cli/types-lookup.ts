@@ -30,17 +30,21 @@ export class TypesLookup {
     return this.#definitions;
   }
 
+  /** All that a name may mean: the whole type, or in any case a type or alias. */
+  named(name: string): readonly ResourceDefinitionSpec[] {
+    const lower = name.toLowerCase();
+    const exact = this.#definitions.filter((definition) => definition.resourceType === name);
+    if (exact.length > 0) return exact;
+    return this.#definitions.filter(
+      (definition) =>
+        definition.resourceType.toLowerCase() === lower || definition.allAliases.some((alias) => alias.toLowerCase() === lower),
+    );
+  }
+
   /** By type or alias, in any case. UsageError names what there is. */
   find(name: string): KnownType {
     const lower = name.toLowerCase();
-    const exact = this.#definitions.filter((definition) => definition.resourceType === name);
-    const found =
-      exact.length > 0
-        ? exact
-        : this.#definitions.filter(
-            (definition) =>
-              definition.resourceType.toLowerCase() === lower || definition.allAliases.some((alias) => alias.toLowerCase() === lower),
-          );
+    const found = this.named(name);
     const [definition, ...others] = found;
     if (others.length > 0)
       throw new UsageError(`${name} is ambiguous: ${found.map((each) => each.resourceType).join(', ')}; write the whole type`);

@@ -105,7 +105,7 @@ test('-w tells what comes, also in a namespace that comes later', async () => {
   await table.shows(/0s +Normal +Ready +stacks\/fresh +2 +it came\n/);
   await lines.shows(/"namespace":"brand-new".*"a new place"/);
   await far.shows(/brand-new +thing +running/);
-  expect((await place.run(['get', 'things.example.dev', '-A', '-o', 'name'])).stdout).toBe('things/thing\n');
+  expect((await place.run(['get', 'things.example.dev', '-A', '-o', 'name'])).stdout).toBe('things.example.dev/thing\n');
   expect(await place.run(['get', 'none.example.dev', '-A'])).toMatchObject({
     code: 0,
     stdout: '',

@@ -56,7 +56,7 @@ test('sorted by a value: numbers as numbers, however large', async () => {
 
 test('names of types: an alias in any case; what several types answer to is refused with both', async () => {
   for (const name of ['th', 'TH', 'things.example.dev', 'THINGS.EXAMPLE.DEV'])
-    expect((await place.run(['get', name, 'a', '-o', 'name'])).stdout).toBe('things/a\n');
+    expect((await place.run(['get', name, 'a', '-o', 'name'])).stdout).toBe('Things.example.dev/a\n');
   expect(await place.run(['get', 'thing'])).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/thing is ambiguous: Things\.example\.dev, Things\.other\.dev; write the whole type/),
@@ -72,7 +72,7 @@ test('not a terminal: nothing is cut, no escapes, columns below each other', asy
 
 test('several ids: those that are there are shown, the others are told', async () => {
   const result = await place.run(['get', 'th', 'a', 'none', '資源', '-o', 'name']);
-  expect(result).toMatchObject({ code: 3, stdout: 'things/a\nthings/資源\n', stderr: expect.stringContaining('none does not exist') });
+  expect(result).toMatchObject({ code: 3, stdout: 'Things.example.dev/a\nThings.example.dev/資源\n', stderr: expect.stringContaining('none does not exist') });
   expect((await place.run(['get', 'th', 'a', '-A'])).code).toBe(2);
   expect((await place.run(['get', 'th', 'a', '-l', 'x'])).code).toBe(2);
 });

@@ -43,8 +43,15 @@ describe('beside a running server', () => {
     });
     expect(await place.run(['get', 'Notes.example.dev', '--store', 'sqlite:copy.db', '-o', 'name'])).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('notes/n17\n'),
+      stdout: expect.stringContaining('Notes.example.dev/n17\n'),
     });
+  });
+
+  test('what -o name prints before the slash is a type that commands take', async () => {
+    const { stdout } = await place.run(['get', 'Notes.example.dev', '-o', 'name']);
+    const [type = '', id = ''] = (stdout.split('\n')[0] as string).split('/');
+    expect(await place.run(['get', type, id, '-o', 'name'])).toMatchObject({ code: 0, stdout: `${type}/${id}\n` });
+    expect((await place.run(['wait', type, id, '--for', `jsonpath={.metadata.id}=${id}`])).code).toBe(0);
   });
 
   test('restore and repair are refused, and name who has it', async () => {

@@ -12,7 +12,7 @@ import { joinStatus } from '../joined.ts';
 import { ageText } from '../output/age.ts';
 import type { OutputFormat } from '../output/format.ts';
 import { fileForm, jsonText, parseOutput, structured } from '../output/format.ts';
-import { nameOf } from '../output/names.ts';
+import { nameLine, shortName } from '../output/names.ts';
 import { Table } from '../output/table.ts';
 import type { Session } from '../session.ts';
 import { typedPointer } from '../target.ts';
@@ -131,7 +131,7 @@ function printer(
   const watching = options.watch === true;
   const shown = (event: Resource) => joinStatus(event, undefined, types);
   const each = (events: readonly Resource[], line: (event: Resource) => string): void => io.write(events.map(line).join(''));
-  if (format === 'name') return (events) => each(events, nameOf);
+  if (format === 'name') return (events) => each(events, ({ metadata }) => nameLine(metadata, types));
   if (format === 'json' && watching) return (events) => each(events, (event) => `${jsonText(fileForm(shown(event)), 0)}\n`);
   if (format === 'yaml' && watching) return (events) => each(events, (event) => `---\n${stringifyYaml(fileForm(shown(event)))}`);
   if (format === 'json' || format === 'yaml') return (events) => io.write(structured(format, events.map(shown), false));
@@ -172,7 +172,7 @@ function cellsOf(event: Pick<Resource, 'metadata' | 'spec'>, { wide, namespaces 
   const { metadata } = event;
   const spec = specOf(event);
   const object = (place: EventSpec['regarding'] | undefined): string =>
-    place === undefined ? '' : nameOf({ metadata: { type: textOf(place.type), id: textOf(place.id) } }).trimEnd();
+    place === undefined ? '' : shortName({ type: textOf(place.type), id: textOf(place.id) });
   return [
     ...(namespaces ? [metadata.namespace] : []),
     ...[ageText(textOf(spec.lastSeen), nowMs), textOf(spec.type), textOf(spec.reason), object(spec.regarding)],

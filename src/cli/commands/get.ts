@@ -9,7 +9,7 @@ import type { JoinedResource } from '../joined.ts';
 import { companionOf, companionsOf, joinStatus, statusTypeOf } from '../joined.ts';
 import { fileForm, jsonText, parseOutput, structured } from '../output/format.ts';
 import { compilePath, valueText } from '../output/jsonpath.ts';
-import { nameOf } from '../output/names.ts';
+import { nameLine } from '../output/names.ts';
 import { Table } from '../output/table.ts';
 import type { Session } from '../session.ts';
 import { typedPointer } from '../target.ts';
@@ -42,7 +42,7 @@ export async function getCommand(context: CommandContext, typeName: string, ids:
     const resources = sort(found.resources);
     const { io } = context;
     if (format === 'yaml' || format === 'json') io.write(structured(format, resources, ids.length === 1));
-    else if (format === 'name') io.write(resources.map(nameOf).join(''));
+    else if (format === 'name') io.write(resources.map(({ metadata }) => nameLine(metadata, types)).join(''));
     else if (typeof format === 'object')
       io.write(
         format.jsonPath(

@@ -1,14 +1,29 @@
 import type { Resource } from '../../resource/index.ts';
 import { visibleText } from '../../resource/index.ts';
+import type { TypesLookup } from '../types-lookup.ts';
 
-/** What `-o name` prints of a resource, with its newline: as it is, for programs. */
-export function nameOf({ metadata }: { readonly metadata: Pick<Resource['metadata'], 'type' | 'id'> }): string {
-  return `${(metadata.type.split('.')[0] as string).toLowerCase()}/${metadata.id}\n`;
+/** A resource in short, as people read it; of two types of one name it does not tell which. */
+export function shortName({ type, id }: Pick<Resource['metadata'], 'type' | 'id'>): string {
+  return `${shortType(type)}/${id}`;
+}
+
+/**
+ * What `-o name` prints of a resource, with its newline: as it is, for programs. What stands before the slash is a TYPE that
+ * commands take: the whole one where the short one is not known to the store, or is that of another.
+ */
+export function nameLine({ type, id }: Pick<Resource['metadata'], 'type' | 'id'>, types: TypesLookup): string {
+  const short = shortType(type);
+  const [meant, ...others] = types.named(short);
+  return `${meant?.resourceType === type && others.length === 0 ? short : type}/${id}\n`;
+}
+
+function shortType(type: string): string {
+  return (type.split('.')[0] as string).toLowerCase();
 }
 
 /** The name of a resource in a sentence. */
 export function shownName(metadata: Pick<Resource['metadata'], 'type' | 'id'>): string {
-  return visibleText(nameOf({ metadata }).trimEnd());
+  return visibleText(shortName(metadata));
 }
 
 /** A word of a command that a person may copy: quoted where a shell would read more in it. Ids come from anywhere. */
