@@ -72,7 +72,11 @@ test('not a terminal: nothing is cut, no escapes, columns below each other', asy
 
 test('several ids: those that are there are shown, the others are told', async () => {
   const result = await place.run(['get', 'th', 'a', 'none', '資源', '-o', 'name']);
-  expect(result).toMatchObject({ code: 3, stdout: 'Things.example.dev/a\nThings.example.dev/資源\n', stderr: expect.stringContaining('none does not exist') });
+  expect(result).toMatchObject({
+    code: 3,
+    stdout: 'Things.example.dev/a\nThings.example.dev/資源\n',
+    stderr: expect.stringContaining('none does not exist'),
+  });
   expect((await place.run(['get', 'th', 'a', '-A'])).code).toBe(2);
   expect((await place.run(['get', 'th', 'a', '-l', 'x'])).code).toBe(2);
 });

@@ -2,9 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openSqliteState } from '../../src/backends/sqlite/index.ts';
+import { ExitError, exitCodes } from '../../src/cli/exit-codes.ts';
+import { runCli } from '../../src/cli/index.ts';
 import { nodeEnvironment } from '../../src/environment/index.ts';
 import { Bytes } from '../../src/resource/index.ts';
 import { program, smallStack, Workplace } from './harness.ts';
+import { quietIo } from './in-process.ts';
 
 const environment = nodeEnvironment();
 const kind = { namespace: 'default', type: 'Notes.example.dev' };
@@ -104,6 +107,52 @@ describe('export and import', () => {
     expect(await place.run(['store', 'import', '-', '--store', 'sqlite:exact.db'], { input: line })).toMatchObject({ code: 0, stderr: '' });
     await using state = await open('exact.db');
     expect((await state.get({ ...kind, id: 'd' })).spec).toEqual({ a: 123456789012345678901n });
+  });
+
+  test('YAML documents of which the first is a line of JSON', async () => {
+    const one = '{"metadata":{"namespace":"default","type":"Notes.example.dev","id":"a"},"spec":1}';
+    for (const [index, text] of [`# x\n${one}\n---\n`, `---\n${one}\n---\n`, `${one}\n\n# y\n--- # z\n`].entries()) {
+      const input = `${text}metadata: { namespace: default, type: Notes.example.dev, id: b }\nspec: 2\n---\n${one.replace('"a"', '"c"')}\n`;
+      const done = await place.run(['store', 'import', '-', '--store', `sqlite:first${index}.db`], { input });
+      expect(done).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('3 resources') });
+    }
+    const single = await place.run(['store', 'import', '-', '--store', 'sqlite:single.db'], { input: one });
+    expect(single).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('1 resources') });
+  });
+
+  test('an import into a store that holds something, cut short, tells what is written and how to go on', async () => {
+    {
+      await using state = await open('state.db');
+      await state.create({ metadata: { ...kind, id: 'mine' }, spec: 1 });
+    }
+    const count = 3_000;
+    const text = Array.from({ length: count }, (_, n) => JSON.stringify({ metadata: { ...kind, id: `n${n}` }, spec: n })).join('\n');
+    await place.write('many.jsonl', text);
+    const aborter = new AbortController();
+    const written = async (): Promise<number> => {
+      await using state = await open('state.db');
+      return (await state.list(kind)).items.length - 1;
+    };
+    // Ends while the second half is read, after the check.
+    const environment = nodeEnvironment();
+    let reads = 0;
+    const files = {
+      ...environment.files,
+      readRange: async (...args: Parameters<typeof environment.files.readRange>) => {
+        if (++reads === 2) setImmediate(() => setImmediate(() => aborter.abort(new ExitError(exitCodes.interrupted))));
+        return environment.files.readRange(...args);
+      },
+    };
+    let stderr = '';
+    const io = { ...quietIo(place.folder), signal: aborter.signal, writeError: (more: string) => void (stderr += more) };
+    const args = ['store', 'import', 'many.jsonl', '--store', 'sqlite:state.db'];
+    expect(await runCli(args, io, { ...environment, files })).toBe(130);
+    const [, told] = /interrupted; (\d+) resources are written already; import the file once more to go on/.exec(stderr) ?? [];
+    expect(await written()).toBe(Number(told));
+    expect(await place.run(args)).toMatchObject({
+      code: 0,
+      stdout: `${count - Number(told)} created, ${told} were there already, 0 failed\n`,
+    });
   });
 
   test('into a store that holds something: new uids, what is there stays, and each conflict is told', async () => {

@@ -106,37 +106,44 @@ async function importEach(
   const { children } = await long(context, `checking ${name}`, (task) => checkAll((all) => session.validate(all), read, task, name));
   const counts = { created: 0, unchanged: 0, failed: 0 };
   let code: number = exitCodes.ok;
-  await long(context, `importing ${name}`, async (task) => {
+  const soFar = (): string =>
+    `${counts.created} resources are written already; import the file once more to go on, what is there is passed over`;
+  const importAll = async (task: StoreTask): Promise<void> => {
     let fatal: unknown;
     // Whoever looks after children takes one without its parent for an orphan: parents come first.
     for (const round of children ? (['parents', 'children'] as const) : (['all'] as const)) {
       const running = new Map<string, Promise<void>>();
-      for await (const { resource, place } of counted(read(), task, 'imported')) {
-        const parent = parentOf(resource);
-        if (round !== 'all' && (round === 'parents') !== (parent === undefined)) continue;
-        if (parent !== undefined) await running.get(parent);
-        if (running.size >= underWay) await Promise.race(running.values());
-        const key = pointerText(resource.metadata);
-        await running.get(key);
-        if (fatal !== undefined) break;
-        running.set(
-          key,
-          importOne(session, resource)
-            .then((verb) => void counts[verb]++)
-            .catch((error: unknown) => {
-              counts.failed++;
-              code = Math.max(code, exitCodeOf(error));
-              io.writeError(`${place}: ${visibleText(error instanceof Error ? error.message : String(error))}\n`);
-              const known = findError(error);
-              if (known === undefined || stops.has(known.code)) fatal ??= error;
-            })
-            .finally(() => running.delete(key)),
-        );
+      try {
+        for await (const { resource, place } of counted(read(), task, 'imported')) {
+          const parent = parentOf(resource);
+          if (round !== 'all' && (round === 'parents') !== (parent === undefined)) continue;
+          if (parent !== undefined) await running.get(parent);
+          if (running.size >= underWay) await Promise.race(running.values());
+          const key = pointerText(resource.metadata);
+          await running.get(key);
+          if (fatal !== undefined) break;
+          running.set(
+            key,
+            importOne(session, resource)
+              .then((verb) => void counts[verb]++)
+              .catch((error: unknown) => {
+                counts.failed++;
+                code = Math.max(code, exitCodeOf(error));
+                io.writeError(`${place}: ${visibleText(error instanceof Error ? error.message : String(error))}\n`);
+                const known = findError(error);
+                if (known === undefined || stops.has(known.code)) fatal ??= error;
+              })
+              .finally(() => running.delete(key)),
+          );
+        }
+      } finally {
+        // Also when it is cut short: what is told as written is exact.
+        await Promise.all(running.values());
       }
-      await Promise.all(running.values());
       if (fatal !== undefined) throw fatal;
     }
-  });
+  };
+  await long(context, `importing ${name}`, importAll, soFar);
   io.write(`${counts.created} created, ${counts.unchanged} were there already, ${counts.failed} failed\n`);
   return code;
 }

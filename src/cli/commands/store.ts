@@ -158,8 +158,16 @@ async function restore(context: CommandContext, target: StoreTarget, file: strin
   return exitCodes.ok;
 }
 
-/** Runs a work under progress, `--timeout` and Ctrl-C: both end it between two steps, and it says so. */
-export async function long<Value>(context: CommandContext, what: string, work: (task: StoreTask) => Promise<Value>): Promise<Value> {
+/**
+ * Runs a work under progress, `--timeout` and Ctrl-C: both end it between two steps, and it says so. `soFar` tells what stays of
+ * a work that is not taken back.
+ */
+export async function long<Value>(
+  context: CommandContext,
+  what: string,
+  work: (task: StoreTask) => Promise<Value>,
+  soFar?: () => string,
+): Promise<Value> {
   using limit = deadline(context, timeoutMs(context, undefined));
   const { signal } = limit;
   return await withProgress(context, what, async (progress) => {
@@ -170,9 +178,9 @@ export async function long<Value>(context: CommandContext, what: string, work: (
       if (limit.expired())
         throw new ExitError(
           exitCodes.timedOut,
-          `${what}: the time ran out; what was done so far was taken back or stands as it is, the store is whole`,
+          `${what}: the time ran out; ${soFar?.() ?? 'what was done so far was taken back or stands as it is'}, the store is whole`,
         );
-      throw new ExitError(exitCodes.interrupted, `${what}: interrupted; the store is whole`);
+      throw new ExitError(exitCodes.interrupted, `${what}: interrupted; ${soFar === undefined ? '' : `${soFar()}, `}the store is whole`);
     }
   });
 }

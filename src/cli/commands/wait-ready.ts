@@ -5,7 +5,7 @@ import { deadline } from '../context.ts';
 import { ExitError, exitCodes } from '../exit-codes.ts';
 import { statusTypeOf } from '../joined.ts';
 import { LiveView } from '../live-view.ts';
-import { durationText } from '../output/age.ts';
+import { elapsedText } from '../output/age.ts';
 import { showProgress } from '../progress.ts';
 import type { Session } from '../session.ts';
 import { TypesLookup } from '../types-lookup.ts';
@@ -61,7 +61,7 @@ export async function waitOn(
       if (limit.expired())
         throw new ExitError(
           exitCodes.timedOut,
-          `${pointerText(pointer)}: timed out after ${durationText(context.environment.elapsed() - started)}: ${visibleText(reason)}`,
+          `${pointerText(pointer)}: timed out after ${elapsedText(context.environment.elapsed() - started)}: ${visibleText(reason)}`,
         );
       limit.signal.throwIfAborted();
       const answer = await look();
@@ -76,7 +76,7 @@ export async function waitOn(
     if (limit.expired() && !(error instanceof ExitError) && findError(error) === undefined) {
       throw new ExitError(
         exitCodes.timedOut,
-        `${pointerText(pointer)}: timed out after ${durationText(context.environment.elapsed() - started)}: ${visibleText(reason)}`,
+        `${pointerText(pointer)}: timed out after ${elapsedText(context.environment.elapsed() - started)}: ${visibleText(reason)}`,
       );
     }
     throw error;
@@ -155,7 +155,7 @@ export async function waitForReady(
       io.writeError(`${pointerText(pointer)}: ${visibleText(reason)}\n`);
       exitCode = Math.max(exitCode, subject.resource === undefined ? exitCodes.notFound : exitCodes.failed);
     } else if (limit.expired()) {
-      const elapsed = durationText(environment.elapsed() - started);
+      const elapsed = elapsedText(environment.elapsed() - started);
       io.writeError(`${pointerText(pointer)}: timed out after ${elapsed}: ${visibleText(reason)}\n`);
       exitCode = exitCodes.timedOut;
     }

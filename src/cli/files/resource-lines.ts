@@ -22,11 +22,12 @@ export interface ReadResource {
 const chunkBytes = 1 << 20;
 
 /**
- * Reads a file of resources, few at a time in memory. JSON lines and YAML documents are told apart by the first character. Throws
- * Invalid with file and line for what is not a resource.
+ * Reads a file of resources, few at a time in memory. JSON lines and YAML documents are told apart by the first line, and where
+ * that is JSON by whether a document of YAML follows it. Throws Invalid with file and line for what is not a resource.
  */
 export async function* readResources(files: FilePort, path: string, name: string): AsyncGenerator<ReadResource> {
   let json: boolean | undefined;
+  let first: { readonly line: string; readonly number: number } | undefined;
   let document: string[] = [];
   let size = 0;
   let begin = 1;
@@ -39,7 +40,16 @@ export async function* readResources(files: FilePort, path: string, name: string
   };
   for await (const line of lines(files, path, name)) {
     number++;
-    if (json === undefined && line.trim() !== '' && !line.startsWith('#')) json = isJsonLine(line);
+    if (json === undefined && line.trim() !== '' && !line.startsWith('#')) {
+      if (first !== undefined) json = !/^(?:---|\.\.\.)(?:\s|$)/.test(line);
+      else if (isJsonLine(line)) first = { line, number };
+      else json = false;
+      if (json === true && first !== undefined) {
+        yield* fromJson(first.line, name, first.number);
+        document = [];
+        size = 0;
+      }
+    }
     if (json === true) {
       if (line.trim() !== '') yield* fromJson(line, name, number);
     } else if (/^---(?:\s|$)/.test(line)) {
@@ -56,7 +66,8 @@ export async function* readResources(files: FilePort, path: string, name: string
         );
     }
   }
-  yield* finish();
+  if (json === undefined && first !== undefined) yield* fromJson(first.line, name, first.number);
+  else yield* finish();
 }
 
 function isJsonLine(line: string): boolean {

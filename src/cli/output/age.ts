@@ -15,6 +15,11 @@ export function durationText(ms: number): string {
   return `${Math.floor(hours / 24)}d`;
 }
 
+/** How long something took, for people: below a second in milliseconds. */
+export function elapsedText(ms: number): string {
+  return ms < 1000 ? `${Math.max(0, Math.floor(ms))}ms` : durationText(ms);
+}
+
 /** Reads a duration: 500ms, 30s, 5m, 1h30m, or a bare number of seconds; milliseconds, `undefined` when it is none. */
 export function parseDuration(text: string): number | undefined {
   if (/^[0-9]+(?:\.[0-9]+)?$/.test(text)) return Number(text) * 1000;

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { makeResource } from '../../resource/index.ts';
 import { parseYaml } from '../../wire/index.ts';
 import { UsageError } from '../exit-codes.ts';
-import { ageText, durationText, parseDuration } from './age.ts';
+import { ageText, durationText, elapsedText, parseDuration } from './age.ts';
 import { jsonText, parseOutput, structured } from './format.ts';
 import { diffText, lineDiff } from './line-diff.ts';
 import { masked } from './mask.ts';
@@ -24,6 +24,10 @@ describe('ages and durations', () => {
     [48 * 3_600_000, '2d'],
   ])('%d ms is %s', (ms, text) => {
     expect(durationText(ms)).toBe(text);
+  });
+
+  test('what took less than a second is told in milliseconds', () => {
+    expect([-1, 0, 150.7, 999, 1_000, 150_000].map(elapsedText)).toEqual(['0ms', '0ms', '150ms', '999ms', '1s', '2m30s']);
   });
 
   test('an age that cannot be told says so', () => {
