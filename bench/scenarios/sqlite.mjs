@@ -16,9 +16,12 @@ const specOf = (index) => ({
   ...Object.fromEntries(Array.from({ length: 8 }, (_, field) => [`field${field}`, `${index}-${field}-`.padEnd(50, 'x')])),
   note: 'a string',
 });
-/** @param {number} size */
-const makeResources = (size) =>
-  Array.from({ length: size }, (_, index) => makeResource({ metadata: { ...kind, id: `thing-${index}` }, spec: specOf(index) }));
+/** @param {number} size @param {string} name */
+const makeResources = (size, name = 'thing') =>
+  Array.from({ length: size }, (_, index) => makeResource({ metadata: { ...kind, id: `${name}-${index}` }, spec: specOf(index) }));
+
+/** A store writes for days: what its threads compile at first is not measured, nor is how a new file grows. */
+const warmUp = makeResources(2_000, 'warm-up');
 
 /**
  * @param {number} writers
@@ -27,19 +30,25 @@ const makeResources = (size) =>
  */
 function store(writers, size) {
   const resources = makeResources(size);
+  /** @param {import('steadystate').CoreState} state @param {ReturnType<typeof makeResources>} all */
+  const createAll = async (state, all) => {
+    let next = 0;
+    const writer = async () => {
+      for (let resource = all[next++]; resource !== undefined; resource = all[next++]) await state.create(resource);
+    };
+    await Promise.all(Array.from({ length: writers }, writer));
+  };
   return {
     name: `sqlite store, ${writers} writer${writers === 1 ? '' : 's'}`,
     async prepare() {
       const folder = mkdtempSync(folderPrefix);
-      return { folder, state: await openSqliteState({ file: join(folder, 'state.db'), environment: nodeEnvironment() }) };
+      const state = await openSqliteState({ file: join(folder, 'state.db'), environment: nodeEnvironment() });
+      await createAll(state, warmUp);
+      return { folder, state };
     },
     async run({ state }) {
-      let next = 0;
-      const writer = async () => {
-        for (let resource = resources[next++]; resource !== undefined; resource = resources[next++]) await state.create(resource);
-      };
-      await Promise.all(Array.from({ length: writers }, writer));
-      if (state.revision !== size) throw new Error(`the store is at revision ${state.revision}`);
+      await createAll(state, resources);
+      if (state.revision !== warmUp.length + size) throw new Error(`the store is at revision ${state.revision}`);
       return size;
     },
     async clean({ folder, state }) {
@@ -60,13 +69,18 @@ function plain(size) {
       const folder = mkdtempSync(folderPrefix);
       const database = new DatabaseSync(join(folder, 'plain.db'));
       database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE things (id TEXT PRIMARY KEY, record TEXT)');
-      return { folder, database };
-    },
-    run({ database }) {
       const insert = database.prepare('INSERT INTO things (id, record) VALUES (?, ?)');
-      for (const { metadata, spec } of resources) insert.run(metadata.id, JSON.stringify([metadata, spec]));
+      /** @param {ReturnType<typeof makeResources>} all */
+      const insertAll = (all) => {
+        for (const { metadata, spec } of all) insert.run(metadata.id, JSON.stringify([metadata, spec]));
+      };
+      insertAll(warmUp);
+      return { folder, database, insertAll };
+    },
+    run({ database, insertAll }) {
+      insertAll(resources);
       const { count } = database.prepare('SELECT count(*) AS count FROM things').get();
-      if (count !== size) throw new Error(`${count} rows were written`);
+      if (count !== warmUp.length + size) throw new Error(`${count} rows were written`);
       return size;
     },
     clean({ folder, database }) {
