@@ -9,6 +9,7 @@ import { runCli } from './program.ts';
 
 const aborter = new AbortController();
 const { stdout, stderr } = process;
+const environment = nodeEnvironment();
 
 // The reader of a pipe, or the terminal, has gone: a quiet end. Anything else, such as a full disk, has lost what was printed.
 let lost: Error | undefined;
@@ -23,7 +24,13 @@ let interrupts = 0;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     interrupts++;
-    if (interrupts > 1) process.exit(exitCodes.interrupted);
+    if (interrupts > 1) {
+      if (environment.open.counts().storeCall === undefined) process.exit(exitCodes.interrupted);
+      // An exit would end the thread of the store in the midst of its work, which aborts with noise; the signal does not.
+      for (const each of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.removeAllListeners(each);
+      process.kill(process.pid, 'SIGINT');
+      return;
+    }
     aborter.abort(new ExitError(exitCodes.interrupted));
   });
 }
@@ -64,7 +71,6 @@ const io: CliIo = {
   signal: aborter.signal,
 };
 
-const environment = nodeEnvironment();
 const log = lineLogger({
   write: (line) => io.writeError(`${line}\n`),
   timestamp: () => environment.timestamp(),

@@ -21,7 +21,10 @@ function workerFile(): URL {
 export class StoreWorker {
   readonly #worker: Worker;
   readonly #calls = new Map<number, Call>();
+  readonly #environment: Environment;
   readonly #tracked: Disposable;
+  /** There while calls are on their way: who wants to end the program at once must know. */
+  #busy: Disposable | undefined;
   readonly #ended: Promise<void>;
   #onRows: ((message: RowsMessage) => void) | undefined;
   #rowsError: unknown;
@@ -31,6 +34,7 @@ export class StoreWorker {
   constructor(environment: Environment) {
     // Flags of the program (--input-type, --import, …) are not the thread's.
     this.#worker = new Worker(workerFile(), { execArgv: [] });
+    this.#environment = environment;
     this.#tracked = environment.open.track('worker');
     this.#worker.on('message', (message: WorkerMessage) => this.#receive(message));
     this.#worker.on('error', (error) =>
@@ -72,15 +76,22 @@ export class StoreWorker {
   #send<Answer>(message: (sequence: number) => unknown): Promise<Answer> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     const sequence = this.#sequence++;
+    this.#busy ??= this.#environment.open.track('storeCall');
     return new Promise<Answer>((resolve, reject) => {
       this.#calls.set(sequence, { resolve: resolve as (value: unknown) => void, reject });
       this.#worker.postMessage(message(sequence));
     });
   }
 
+  #rest(): void {
+    this.#busy?.[Symbol.dispose]();
+    this.#busy = undefined;
+  }
+
   #take(sequence: number): Call | undefined {
     const call = this.#calls.get(sequence);
     this.#calls.delete(sequence);
+    if (this.#calls.size === 0) this.#rest();
     return call;
   }
 
@@ -106,6 +117,7 @@ export class StoreWorker {
     this.#failure ??= error;
     for (const call of this.#calls.values()) call.reject(error);
     this.#calls.clear();
+    this.#rest();
   }
 }
 
