@@ -11,7 +11,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const node = resolve(process.argv[2] ?? process.execPath);
 /** Largest tarball, bytes: somebody notices before a folder slips in. */
 const largest = 1_500_000;
-const expected = /^(?:package\.json|README\.md|LICENSE|CONTRIBUTING\.md|dist\/|docs\/|examples\/(?:host\/shop\.yaml|operator\/))/;
+const expected =
+  /^(?:package\.json|README\.md|LICENSE|CONTRIBUTING\.md|dist\/|docs\/|examples\/(?:README\.md|host\/shop\.yaml|operator\/))/;
 
 const folder = mkdtempSync(join(tmpdir(), 'ss-pack-'));
 const run = (command, args, cwd = folder) => execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });

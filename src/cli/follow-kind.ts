@@ -16,10 +16,21 @@ export async function followKind(
   tell: (event: StateEvent) => void,
 ): Promise<void> {
   const { signal } = context.io;
-  const watch = await establish(context, () => session.state.follow(kind, { bootstrapContents: true, signal, ...query }));
-  for await (const event of watch) {
-    if (event.type === 'errored') throw event.error;
-    tell(event as StateEvent);
+  await untilInterrupted(context, async () => {
+    const watch = await establish(context, () => session.state.follow(kind, { bootstrapContents: true, signal, ...query }));
+    for await (const event of watch) {
+      if (event.type === 'errored') throw event.error;
+      tell(event as StateEvent);
+    }
+  });
+}
+
+/** Who ends a watch has what it wanted, also while the watch was being established: that is no failure. */
+async function untilInterrupted({ io }: CommandContext, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!io.signal.aborted) throw error;
   }
 }
 
@@ -88,6 +99,7 @@ async function followAllNamespaces(
       }
       return;
     } catch (error) {
+      if (signal.aborted) return;
       if (isUnsupportedError(error)) break;
       // Its server went away: the next round waits for it.
       if (!isUnavailableError(error)) throw error;

@@ -1,5 +1,5 @@
-import type { ResourceDefinitionSpec } from '../resource/index.ts';
-import { metaNamespace, resourceDefinitionDefinition } from '../resource/index.ts';
+import type { ResourceDefinition, ResourceDefinitionSpec } from '../resource/index.ts';
+import { describeDefinition, metaNamespace, namespaceDefinition, resourceDefinitionDefinition } from '../resource/index.ts';
 import type { State } from '../state/index.ts';
 import { UsageError } from './exit-codes.ts';
 
@@ -9,6 +9,11 @@ export interface KnownType {
   readonly defaultNamespace: string;
   readonly definition?: ResourceDefinitionSpec;
 }
+
+/** Kinds that every store may hold, whether it describes them or not. */
+const wellKnown: readonly ResourceDefinitionSpec[] = [namespaceDefinition, resourceDefinitionDefinition].map(
+  (definition) => describeDefinition<unknown, unknown>(definition as ResourceDefinition<unknown, unknown>).spec,
+);
 
 /** The types that a store describes. */
 export class TypesLookup {
@@ -35,10 +40,10 @@ export class TypesLookup {
     const lower = name.toLowerCase();
     const exact = this.#definitions.filter((definition) => definition.resourceType === name);
     if (exact.length > 0) return exact;
-    return this.#definitions.filter(
-      (definition) =>
-        definition.resourceType.toLowerCase() === lower || definition.allAliases.some((alias) => alias.toLowerCase() === lower),
-    );
+    const meant = (definition: ResourceDefinitionSpec): boolean =>
+      definition.resourceType.toLowerCase() === lower || definition.allAliases.some((alias) => alias.toLowerCase() === lower);
+    const found = this.#definitions.filter(meant);
+    return found.length > 0 ? found : wellKnown.filter(meant);
   }
 
   /** By type or alias, in any case. UsageError names what there is. */
