@@ -33,11 +33,19 @@ try {
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
   run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--silent', join(folder, packed.filename)]);
   const installed = join(folder, 'node_modules', 'steadystate');
-  const { exports } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+  const { exports, peerDependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+  const load = (paths, what) => {
+    writeFileSync(join(folder, 'all.mjs'), paths.map((path) => `await import('steadystate${path.slice(1)}');`).join('\n'));
+    run(node, ['all.mjs']);
+    check(`${paths.length} ${what}`, true);
+  };
   const subpaths = Object.keys(exports).filter((path) => !path.endsWith('.json'));
-  writeFileSync(join(folder, 'all.mjs'), subpaths.map((path) => `await import('steadystate${path.slice(1)}');`).join('\n'));
-  run(node, ['all.mjs']);
-  check(`${subpaths.length} subpaths load`, true);
+  // Adapters are for who has the library that they adapt to.
+  const adapters = subpaths.filter((path) => exports[path].default.includes('/adapters/'));
+  load(
+    subpaths.filter((path) => !adapters.includes(path)),
+    'subpaths load',
+  );
 
   const program = join(installed, 'dist', 'cli', 'main.js');
   check('the program tells its version', /^steadystate \d/.test(run(node, [program, 'version'])));
@@ -62,6 +70,10 @@ try {
   const ended = new Promise((done) => up.removeAllListeners('exit').on('exit', done));
   up.kill('SIGINT');
   check('the program ends well', (await ended) === 0);
+
+  const peers = Object.entries(peerDependencies).map(([name, range]) => `${name}@${range}`);
+  run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--silent', ...peers]);
+  load(adapters, 'adapters load beside their libraries');
 } catch (error) {
   console.error(`FAILED: ${error.message}`);
   process.exitCode = 1;
