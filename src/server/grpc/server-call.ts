@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
-import { constants } from 'node:http2';
 import { grpcCodes } from '../../wire/index.ts';
 import { encodeStatusMessage } from './framing.ts';
 
@@ -25,6 +24,8 @@ export interface CallOwner {
   ended(): void;
   /** Counts bytes that wait for the client to read; false when it has left too many unread. */
   holdAnswer(bytes: number): boolean;
+  /** Ends a stream that was answered before the client had said all. */
+  endAnswered(stream: ServerHttp2Stream): void;
 }
 
 /** One call, as its handler sees it. */
@@ -128,7 +129,7 @@ export class ServerCall {
       } else {
         stream.respond({ ...answerHeaders, ...all }, { endStream: true });
         // What the client still sends of its request is not wanted.
-        if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
+        if (!stream.readableEnded) this.#owner.endAnswered(stream);
       }
     }
     this.#finish();
