@@ -274,16 +274,27 @@ describe('a server of others', () => {
   let grpc: GrpcServer;
   let asked: string[];
 
-  /** Knows Get and Update of one resource, and nothing else. */
-  async function serveLittle(): Promise<void> {
+  const held = (version: string, phase: 'running' | 'tearingDown') =>
+    makeResource({ metadata: { ...kind, id: 'a', version, phase, finalizers: ['f'] }, spec: {} });
+
+  /** Knows Get and Update of one resource, and a Teardown that answers UNKNOWN, after another's won or without one. */
+  async function serveLittle(teardown?: 'loses' | 'fails'): Promise<void> {
     asked = [];
-    let stored = codec.toWire(makeResource({ metadata: { ...kind, id: 'a', version: '1', finalizers: ['f'] }, spec: {} }));
+    let stored = codec.toWire(held('1', 'running'));
     const answer = (call: string) => ({ call, resource: stored });
     const plain = { responseSerialize: (bytes: Buffer) => bytes };
     const answerBytes = ({ resource }: ReturnType<typeof answer>) =>
       stateService.create.requestSerialize({ resource, options: { owner: '' } });
     grpc = new GrpcServer();
-    grpc.addService({ get: { ...stateService.get, ...plain }, update: { ...stateService.update, ...plain } } as never, {
+    const calls = { get: { ...stateService.get, ...plain }, update: { ...stateService.update, ...plain } };
+    grpc.addService({ ...calls, ...(teardown && { teardown: stateService.teardown }) } as never, {
+      ...(teardown && {
+        teardown: (_call: unknown, callback: (error: object) => void) => {
+          asked.push('teardown');
+          if (teardown === 'loses') stored = codec.toWire(held('3', 'tearingDown'));
+          callback({ code: grpcCodes.unknown, details: 'resource a is not in phase running' });
+        },
+      }),
       get: (_call: unknown, callback: (error: null, bytes: Buffer) => void) => {
         asked.push('get');
         callback(null, answerBytes(answer('get')));
@@ -317,6 +328,18 @@ describe('a server of others', () => {
     ]);
     await several[Symbol.asyncDispose]();
     await expect(core.watchKinds([kind], { tailEvents: 1 })).rejects.toMatchObject({ code: 'Unsupported' });
+    await remote?.[Symbol.asyncDispose]();
+  });
+
+  test('an UNKNOWN of it after a teardown is read again: what is in teardown was torn down, else it stays Ambiguous', async () => {
+    await serveLittle('loses');
+    expect(await (await open()).teardown?.({ ...kind, id: 'a' })).toBe(false);
+    expect(asked).toEqual(['teardown', 'get']);
+    await remote?.[Symbol.asyncDispose]();
+    grpc.forceShutdown();
+    await serveLittle('fails');
+    await expect((await open()).teardown?.({ ...kind, id: 'a' })).rejects.toMatchObject({ code: 'Ambiguous' });
+    expect(asked).toEqual(['teardown', 'get']);
     await remote?.[Symbol.asyncDispose]();
   });
 

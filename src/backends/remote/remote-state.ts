@@ -10,7 +10,16 @@ import type {
   ResourceQuery,
   TypedKind,
 } from '../../resource/index.ts';
-import { checkKind, checkPointer, compileQuery, isUnsupportedError, makeResource, SteadystateError } from '../../resource/index.ts';
+import {
+  checkKind,
+  checkPointer,
+  compileQuery,
+  isAmbiguousError,
+  isNotFoundError,
+  isUnsupportedError,
+  makeResource,
+  SteadystateError,
+} from '../../resource/index.ts';
 import type {
   AggregatedWatch,
   CallOptions,
@@ -257,6 +266,7 @@ class RemoteCore implements RemoteState {
           })
         ).destroyReady;
       } catch (error) {
+        if (this.control === undefined && isAmbiguousError(error)) return this.#readTeardown(pointer, options, error);
         if (!isUnsupportedError(error)) throw error;
         this.#noTeardown = true;
       }
@@ -399,6 +409,19 @@ class RemoteCore implements RemoteState {
   #checkOwner(resource: Resource, owner: string): void {
     if (this.control === undefined && resource.metadata.owner !== '' && resource.metadata.owner !== owner)
       throw ownerConflict(resource.metadata, owner, resource.metadata.owner);
+  }
+
+  /**
+   * The outcome of a teardown that a server of COSI did not tell. It answers UNKNOWN also to the loser of two that race, so
+   * what it keeps decides: a resource in teardown never leaves it, so whoever finds it there has what was asked for.
+   */
+  async #readTeardown(pointer: Pointer, options: TeardownOptions, unclear: unknown): Promise<boolean> {
+    if (options.signal?.aborted) throw unclear;
+    const { metadata } = await this.get(pointer, options.signal === undefined ? {} : { signal: options.signal }).catch((error: unknown) => {
+      throw isNotFoundError(error) ? error : unclear;
+    });
+    if (metadata.phase !== 'tearingDown') throw unclear;
+    return metadata.finalizers.length === 0;
   }
 
   /** How Go's runtime tears down, for servers without the call. */
