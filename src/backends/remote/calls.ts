@@ -92,6 +92,21 @@ export class Calls {
     return stream;
   }
 
+  /** The messages of a stream, which ends with its reader. Its error is one of ours; an abort rejects with the caller's own reason. */
+  async *messages<Message>(stream: ClientReadableStream<Message>, context: Pick<CallContext, 'call' | 'signal'>): AsyncGenerator<Message> {
+    const { signal } = context;
+    const listener = signal && addAbortListener(signal, () => stream.cancel());
+    try {
+      for await (const message of stream) yield message as Message;
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw isServiceError(error) ? this.error(error, context) : error;
+    } finally {
+      listener?.[Symbol.dispose]();
+      stream.cancel();
+    }
+  }
+
   /** The error of the family that a status stands for. */
   error(error: ServiceError, { call, pointer }: CallContext): SteadystateError {
     const details = error.metadata?.get(statusDetailsKey)[0];
@@ -128,4 +143,8 @@ function metadataOf({ span, actor }: Pick<CallContext, 'span' | 'actor'>): Metad
   if (actor !== undefined && actor !== '') metadata.set(actorKey, Buffer.from(actor));
   if (span !== undefined) metadata.set(traceParentKey, traceParentOf(span));
   return metadata;
+}
+
+function isServiceError(error: unknown): error is ServiceError {
+  return typeof error === 'object' && error !== null && typeof (error as ServiceError).code === 'number' && 'metadata' in error;
 }
