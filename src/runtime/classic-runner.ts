@@ -12,6 +12,7 @@ import { inputsProblem } from './registration.ts';
 import { keepRunning, RestartBackoff } from './run-hook.ts';
 import { RunSpans } from './run-spans.ts';
 import type { Runner, RunnerOptions } from './runner.ts';
+import { contextOptions } from './runner.ts';
 import type { ControllerStatus } from './runtime.ts';
 import { WakeUp } from './wake-up.ts';
 
@@ -141,19 +142,10 @@ export class ClassicRunner implements Runner {
   }
 
   #contextOptions(signal: AbortSignal, hardSignal: AbortSignal): ContextOptions {
-    const { core, environment, log, cache, breather, limiter } = this.#options;
     return {
-      name: this.controller.name,
-      core,
-      environment,
-      limits: this.#limits,
-      log,
+      ...contextOptions({ name: this.controller.name, limits: this.#limits, instruments: this.#instruments }, this.#options),
       signal,
       hardSignal,
-      instruments: this.#instruments,
-      cache,
-      breather,
-      limiter,
       onAttempt: (pointer: Pointer, attempt: Promise<unknown>) => this.#tracker.touch(pointer, attempt),
     };
   }

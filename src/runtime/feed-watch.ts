@@ -4,7 +4,7 @@ import { errorCode, kindText } from '../resource/index.ts';
 import type { AggregatedWatch, Bookmark, CoreState, StateEvent, WatchKindOptions } from '../state/index.ts';
 import { kindKeyOf } from './keys.ts';
 import type { KindFeed } from './kind-feed.ts';
-import { WatchBackoff } from './watch-backoff.ts';
+import { keepWatching, WatchBackoff } from './watch-backoff.ts';
 
 export interface FeedWatchOptions {
   readonly core: CoreState;
@@ -52,27 +52,23 @@ export class FeedWatch {
   }
 
   /** Runs until it is stopped, or the store is closed. */
-  async run(): Promise<void> {
-    while (!this.#stop.signal.aborted && this.#feeds.size > 0) {
-      this.#backoff.begin();
-      let failure: unknown;
-      try {
-        failure = await this.#watch();
-      } catch (error) {
-        failure = error;
-      }
-      if (this.#stop.signal.aborted) return;
-      const text = [...this.#feeds.values()].map((feed) => kindText(feed.kind)).join(', ');
-      if (errorCode(failure) === 'Closed') {
-        this.#log.log('warn', `the store was closed: nothing wakes for ${text} any more`, {});
-        return;
-      }
-      if (errorCode(failure) === 'InvalidBookmark' && this.#bookmark !== undefined) {
-        this.#log.log('info', `the bookmark of ${text} has expired; all contents are read again`, {});
+  run(): Promise<void> {
+    const kinds = (): string => [...this.#feeds.values()].map((feed) => kindText(feed.kind)).join(', ');
+    return keepWatching({
+      backoff: this.#backoff,
+      log: this.#log,
+      signal: this.#stop.signal,
+      wakes: kinds,
+      what: kinds,
+      watch: () => this.#watch(),
+      mend: (failure) => {
+        if (errorCode(failure) !== 'InvalidBookmark' || this.#bookmark === undefined) return false;
+        this.#log.log('info', `the bookmark of ${kinds()} has expired; all contents are read again`, {});
         this.#bookmark = undefined;
-      } else this.#log.log('warn', `the watch of ${text} failed; trying again`, { error: failure, delayMs: this.#backoff.delayMs });
-      await this.#backoff.pause(this.#stop.signal);
-    }
+        return true;
+      },
+      goesOn: () => this.#feeds.size > 0,
+    });
   }
 
   /** Watches until that ends; answers why, if it is known. */

@@ -20,6 +20,7 @@ import { keepRunning } from './run-hook.ts';
 import type { Outcome } from './run-spans.ts';
 import { RunSpans } from './run-spans.ts';
 import type { Runner, RunnerOptions } from './runner.ts';
+import { contextOptions } from './runner.ts';
 import type { ControllerStatus } from './runtime.ts';
 
 /** What is there at the start, or is looked at once more, runs after what changes. */
@@ -273,19 +274,10 @@ export class QueueRunner implements Runner {
   }
 
   #context(signal: AbortSignal, hardSignal: AbortSignal, more: Pick<ContextOptions, 'onWrite' | 'spanOf'> = {}): ControllerContext {
-    const { core, environment, log, cache, breather, limiter } = this.#options;
     return controllerContext({
-      name: this.controller.name,
-      core,
-      environment,
-      limits: this.#limits,
-      log,
+      ...contextOptions({ name: this.controller.name, limits: this.#limits, instruments: this.#instruments }, this.#options),
       signal,
       hardSignal,
-      instruments: this.#instruments,
-      cache,
-      breather,
-      limiter,
       ...more,
     });
   }

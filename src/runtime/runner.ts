@@ -2,6 +2,7 @@ import type { Environment, Logger } from '../environment/index.ts';
 import type { CoreState } from '../state/index.ts';
 import type { Breather } from './breather.ts';
 import type { Cache } from './cache.ts';
+import type { ContextOptions } from './context.ts';
 import type { AnyController } from './controller.ts';
 import type { Feeds } from './feeds.ts';
 import type { ControllerStatus } from './runtime.ts';
@@ -34,4 +35,12 @@ export interface Runner {
   /** What runs now, in words. */
   inFlight(): readonly string[];
   status(): ControllerStatus;
+}
+
+/** What the contexts of one controller have in common. */
+export function contextOptions(
+  own: Pick<ContextOptions, 'name' | 'limits' | 'instruments'>,
+  { core, environment, log, cache, breather, limiter }: RunnerOptions,
+): Omit<ContextOptions, 'signal' | 'hardSignal'> {
+  return { ...own, core, environment, log, cache, breather, limiter };
 }

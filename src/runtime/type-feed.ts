@@ -1,10 +1,10 @@
 import type { Environment, Logger } from '../environment/index.ts';
 import type { Kind, Metadata } from '../resource/index.ts';
-import { errorCode, visibleText } from '../resource/index.ts';
+import { visibleText } from '../resource/index.ts';
 import type { CoreState } from '../state/index.ts';
 import { unsupported } from '../state/index.ts';
 import type { FeedSubscriber } from './kind-feed.ts';
-import { WatchBackoff } from './watch-backoff.ts';
+import { keepWatching, WatchBackoff } from './watch-backoff.ts';
 
 export interface TypeFeedOptions {
   readonly core: CoreState;
@@ -59,26 +59,16 @@ export class TypeFeed {
   }
 
   /** Runs until it is stopped, or the store is closed. */
-  async run(): Promise<void> {
-    const { log } = this.#options;
+  run(): Promise<void> {
     const type = visibleText(this.#options.type);
-    while (!this.#stop.signal.aborted) {
-      this.#backoff.begin();
-      let failure: unknown;
-      try {
-        failure = await this.#watch();
-      } catch (error) {
-        failure = error;
-      }
-      if (this.#stop.signal.aborted) return;
-      if (errorCode(failure) === 'Closed') {
-        log.log('warn', `the store was closed: nothing wakes for new namespaces of ${type} any more`, {});
-        return;
-      }
-      const { delayMs } = this.#backoff;
-      log.log('warn', `the watch of the namespaces of ${type} failed; trying again`, { error: failure, delayMs });
-      await this.#backoff.pause(this.#stop.signal);
-    }
+    return keepWatching({
+      backoff: this.#backoff,
+      log: this.#options.log,
+      signal: this.#stop.signal,
+      wakes: () => `new namespaces of ${type}`,
+      what: () => `the namespaces of ${type}`,
+      watch: () => this.#watch(),
+    });
   }
 
   /** Watches until that ends; answers why, if it is known. */

@@ -1,4 +1,5 @@
-import type { Environment } from '../environment/index.ts';
+import type { Environment, Logger } from '../environment/index.ts';
+import { errorCode } from '../resource/index.ts';
 
 const firstDelayMs = 100;
 const maxDelayMs = 30_000;
@@ -35,5 +36,42 @@ export class WatchBackoff {
     // Half of the time is fixed, half by chance, so that many do not come back at once.
     await this.#environment.sleep(this.#delayMs * (0.5 + this.#environment.random() / 2), signal).catch(() => {});
     this.#delayMs = Math.min(this.#delayMs * 2, maxDelayMs);
+  }
+}
+
+export interface KeepWatchingOptions {
+  readonly backoff: WatchBackoff;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** What ends with the store, and what fails, for messages. */
+  readonly wakes: () => string;
+  readonly what: () => string;
+  /** Watches until that ends; resolves with why, if it is known. */
+  watch(): Promise<unknown>;
+  /** Puts right what is its own of a failure, which is then no more than a reason to watch anew. */
+  readonly mend?: (failure: unknown) => boolean;
+  /** Whether there is something to watch still. */
+  readonly goesOn?: () => boolean;
+}
+
+/** Watches again and again, with back-off, until the signal aborts, the store is closed, or nothing is left. Never rejects. */
+export async function keepWatching(options: KeepWatchingOptions): Promise<void> {
+  const { backoff, log, signal } = options;
+  while (!signal.aborted && options.goesOn?.() !== false) {
+    backoff.begin();
+    let failure: unknown;
+    try {
+      failure = await options.watch();
+    } catch (error) {
+      failure = error;
+    }
+    if (signal.aborted) return;
+    if (errorCode(failure) === 'Closed') {
+      log.log('warn', `the store was closed: nothing wakes for ${options.wakes()} any more`, {});
+      return;
+    }
+    if (options.mend?.(failure) !== true)
+      log.log('warn', `the watch of ${options.what()} failed; trying again`, { error: failure, delayMs: backoff.delayMs });
+    await backoff.pause(signal);
   }
 }

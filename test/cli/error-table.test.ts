@@ -17,11 +17,7 @@ let place: Workplace;
 
 beforeAll(async () => {
   place = await Workplace.make();
-  const dist = new URL('../../dist/', import.meta.url).href;
-  await place.write(
-    'module.mjs',
-    `import { defineResource } from '${dist}index.js';
-const spec = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } };
+  await place.serveModule(`
 const ready = ({ spec }) => spec.ready === 'broken'
   ? { status: 'Failed', reason: 'Broken', message: 'it fell' }
   : { status: 'InProgress', reason: 'NotYet', message: 'soon' };
@@ -30,9 +26,7 @@ export const definitions = [
   defineResource({ type: 'Rocks.example.dev', spec }),
   defineResource({ type: 'Rocks.other.dev', spec }),
 ];
-`,
-  );
-  await place.start(['serve', 'module.mjs', '--store', 'memory:']).shows('serving');
+`);
   const environment = nodeEnvironment();
   await using store = await openStore(`unix:${place.path('.steadystate/api.sock')}`, { environment, directory: place.folder });
   const state = wrapCore(store.state, { environment });

@@ -52,6 +52,14 @@ export class Workplace implements AsyncDisposable {
     return new Background(child);
   }
 
+  /** Serves a module that ends as this text does, in which `defineResource` is known, and `spec` as a schema that takes anything. */
+  async serveModule(text: string): Promise<Background> {
+    await this.write('module.mjs', `${moduleStart}${text}`);
+    const serve = this.start(['serve', 'module.mjs', '--store', 'memory:']);
+    await serve.shows('serving');
+    return serve;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const child of this.#running) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
@@ -67,6 +75,10 @@ export class Workplace implements AsyncDisposable {
     return spawn(process.execPath, [program, ...args], { cwd: this.folder, env: { ...inherited, ...variables }, stdio: 'pipe' });
   }
 }
+
+const moduleStart = `import { defineResource } from '${new URL('../../dist/index.js', import.meta.url).href}';
+const spec = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } };
+`;
 
 /** A command that goes on while others run. */
 export class Background {

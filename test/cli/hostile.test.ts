@@ -19,19 +19,13 @@ let place: Workplace;
 
 beforeAll(async () => {
   place = await Workplace.make();
-  const dist = new URL('../../dist/', import.meta.url).href;
-  await place.write(
-    'module.mjs',
-    `import { defineResource } from '${dist}index.js';
-const spec = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } };
+  await place.serveModule(`
 export const definitions = [
   defineResource({ type: 'Things.example.dev', spec, status: { type: 'ThingStatuses.example.dev' }, ready: ({ spec }) => ({ status: 'InProgress', reason: spec.text, message: spec.text }),
     printColumns: [{ name: 'TEXT\\u001b[31m', jsonPath: '{.spec.text}' }, { name: 'SAYS', jsonPath: '{.status.conditions[0].message}' }] }),
   defineResource({ type: 'ThingStatuses.example.dev', spec }),
 ];
-`,
-  );
-  await place.start(['serve', 'module.mjs', '--store', 'memory:']).shows('serving');
+`);
   const environment = nodeEnvironment();
   await using store = await openStore(`unix:${place.path('.steadystate/api.sock')}`, { environment, directory: place.folder });
   const state = wrapCore(store.state, { environment });

@@ -5,18 +5,12 @@ let place: Workplace;
 
 beforeAll(async () => {
   place = await Workplace.make();
-  const dist = new URL('../../dist/', import.meta.url).href;
-  await place.write(
-    'module.mjs',
-    `import { defineResource } from '${dist}index.js';
-const spec = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } };
+  await place.serveModule(`
 export const definitions = [
   defineResource({ type: 'Things.example.dev', aliases: ['th'], spec, printColumns: [{ name: 'N', jsonPath: '{.spec.n}' }] }),
   defineResource({ type: 'Things.other.dev', defaultNamespace: 'other', spec }),
 ];
-`,
-  );
-  await place.start(['serve', 'module.mjs', '--store', 'memory:']).shows('serving');
+`);
   const things = [
     ['default', 'a', 'web', '10'],
     ['default', '資源', 'web', '9'],

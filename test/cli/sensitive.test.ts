@@ -1,26 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Background, CliResult } from './harness.ts';
+import type { CliResult } from './harness.ts';
 import { Workplace } from './harness.ts';
 
 let place: Workplace;
-let serve: Background;
 
 const secret = (password: string): string => `metadata: { type: secret, id: db }\nspec: { user: root, password: ${password} }\n`;
 
 beforeAll(async () => {
   place = await Workplace.make();
-  const dist = new URL('../../dist/', import.meta.url).href;
-  await place.write(
-    'module.mjs',
-    `import { defineResource } from '${dist}index.js';
-const spec = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } };
+  await place.serveModule(`
 export const definitions = [
   defineResource({ type: 'Secrets.example.dev', spec, sensitivity: 'sensitive', printColumns: [{ name: 'USER', jsonPath: '{.spec.user}' }] }),
 ];
-`,
-  );
-  serve = place.start(['serve', 'module.mjs', '--store', 'memory:']);
-  await serve.shows('serving');
+`);
   await place.write('secret.yaml', secret('hunter-1'));
   expect((await place.run(['apply', '-f', 'secret.yaml'])).code).toBe(0);
 });

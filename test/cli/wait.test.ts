@@ -11,11 +11,7 @@ describe('wait, by its rules', () => {
 
   beforeAll(async () => {
     place = await Workplace.make();
-    const dist = new URL('../../dist/', import.meta.url).href;
-    await place.write(
-      'module.mjs',
-      `import { defineResource } from '${dist}index.js';
-const spec = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } };
+    await place.serveModule(`
 const ready = ({ spec }) =>
   spec.ready === 'broken'
     ? { status: 'Failed', reason: 'Broken', message: 'it fell' }
@@ -24,9 +20,7 @@ export const definitions = [
   defineResource({ type: 'Things.example.dev', spec, ready }),
   defineResource({ type: 'Rocks.example.dev', spec }),
 ];
-`,
-    );
-    await place.start(['serve', 'module.mjs', '--store', 'memory:']).shows('serving');
+`);
   });
   afterAll(() => place[Symbol.asyncDispose]());
 

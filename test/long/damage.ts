@@ -7,8 +7,8 @@ import { PackedRows } from '../../src/backends/sqlite/packed-rows.ts';
 import type { WriteMessage } from '../../src/backends/sqlite/protocol.ts';
 import { StoreFile } from '../../src/backends/sqlite/store-file.ts';
 import type { Kind } from '../../src/resource/index.ts';
+import { kind, openRequest } from '../sqlite-world.ts';
 
-const kind: Kind = { namespace: 'default', type: 'Things.example.dev' };
 const other: Kind = { namespace: 'äöü', type: 'Others.example.dev' };
 
 /** What a store consists of on disk; absent: there is no such file. */
@@ -131,15 +131,7 @@ export class DamageBench implements Disposable {
 }
 
 function open(file: string): StoreFile {
-  return new StoreFile({
-    call: 'open',
-    file,
-    holder: 'a test',
-    newStoreId: '0123456789abcdef0123456789abcdef',
-    historyLimit: 1000,
-    historyAgeMs: undefined,
-    maxPages: undefined,
-  });
+  return new StoreFile(openRequest(file));
 }
 
 function contents(store: StoreFile): string {

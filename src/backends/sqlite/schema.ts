@@ -7,7 +7,8 @@ export const applicationId = 0x53537431;
  * Resources are kept under their uid, the revision of their create: new ones go to the end of the tree, and no index is
  * needed, since names are looked up in memory. The event log is an undo log: of each change it keeps what was there
  * before; what came after is found in the next change, or in the resource. It also carries the state of the whole store
- * after it, so that a commit touches one page less. `private` is for the store's own notes about a resource.
+ * after it, so that a commit touches one page less. `private` is empty: it belongs to the
+ * format, and keeps room for notes of the store about a resource.
  */
 export const tables: Readonly<Record<string, string>> = {
   meta: 'CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID',

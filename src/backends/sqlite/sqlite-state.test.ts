@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { inFreshFolder, kind, thing } from '../../../test/sqlite-world.ts';
 import { nodeEnvironment } from '../../environment/index.ts';
 import { Bytes } from '../../resource/index.ts';
 import type { Bookmark, StateEvent } from '../../state/index.ts';
@@ -12,19 +12,11 @@ import type { SqliteState } from './sqlite-state.ts';
 import { openSqliteState } from './sqlite-state.ts';
 
 const environment = nodeEnvironment();
-const kind = { namespace: 'default', type: 'Things.example.dev' };
-const thing = (id: string, spec: unknown = { size: 1 }) => ({ metadata: { ...kind, id }, spec });
 let folder: string;
 let file: string;
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'steadystate-sqlite-'));
-  file = join(folder, 'state.db');
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
-  expect(environment.open.counts()).toEqual({});
+inFreshFolder(environment, (...given) => {
+  [folder, file] = given;
 });
 
 const open = (more: Partial<Parameters<typeof openSqliteState>[0]> = {}): Promise<SqliteState> =>

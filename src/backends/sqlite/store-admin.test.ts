@@ -1,7 +1,7 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { inFreshFolder, kind, thing } from '../../../test/sqlite-world.ts';
 import { nodeEnvironment } from '../../environment/index.ts';
 import type { Resource } from '../../resource/index.ts';
 import { Bytes, isLockedError } from '../../resource/index.ts';
@@ -11,20 +11,12 @@ import { openSqliteState, storeFileAdmin } from './index.ts';
 import type { SqliteState } from './sqlite-state.ts';
 
 const environment = nodeEnvironment();
-const kind = { namespace: 'default', type: 'Things.example.dev' };
 const other = { namespace: 'äöü', type: 'Others.example.dev' };
-const thing = (id: string, spec: unknown = { size: 1 }, of = kind) => ({ metadata: { ...of, id }, spec });
 let folder: string;
 let file: string;
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'steadystate-admin-'));
-  file = join(folder, 'state.db');
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
-  expect(environment.open.counts()).toEqual({});
+inFreshFolder(environment, (...given) => {
+  [folder, file] = given;
 });
 
 const open = (more: Partial<Parameters<typeof openSqliteState>[0]> = {}): Promise<SqliteState> =>

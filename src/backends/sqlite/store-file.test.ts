@@ -1,7 +1,8 @@
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
+import { inFreshFolder, kind, openRequest } from '../../../test/sqlite-world.ts';
+import { nodeEnvironment } from '../../environment/index.ts';
 import type { Kind } from '../../resource/index.ts';
 import { openDatabase } from './driver.ts';
 import { StoreFailure } from './failures.ts';
@@ -10,29 +11,15 @@ import { PackedRows } from './packed-rows.ts';
 import type { OpenRequest, WriteMessage } from './protocol.ts';
 import { StoreFile } from './store-file.ts';
 
-const kind: Kind = { namespace: 'default', type: 'Things.example.dev' };
 const other: Kind = { namespace: 'äöü', type: 'Others.example.dev' };
 let folder: string;
 let file: string;
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'steadystate-file-'));
-  file = join(folder, 'state.db');
+inFreshFolder(nodeEnvironment(), (...given) => {
+  [folder, file] = given;
 });
 
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-const open = (more: Partial<OpenRequest> = {}): StoreFile =>
-  new StoreFile({
-    call: 'open',
-    file,
-    holder: 'a test',
-    newStoreId: '0123456789abcdef0123456789abcdef',
-    historyLimit: 1000,
-    historyAgeMs: undefined,
-    maxPages: undefined,
-    ...more,
-  });
+const open = (more: Partial<OpenRequest> = {}): StoreFile => new StoreFile(openRequest(file, more));
 
 const create = (revision: number, id: string, record: string, of = kind): WriteMessage => ({
   kind: of,
