@@ -57,7 +57,7 @@ export const rooms = {
     packages: ['commander', 'yaml'],
     modules: ['node:module'],
     // An editor gets the person's terminal as it is; records name the user and the machine.
-    ambient: ['src/cli/caller.ts', 'src/cli/file-sink.ts', 'src/cli/open-editor.ts'],
+    ambient: ['src/cli/caller.ts', 'src/cli/file-sink.ts', 'src/cli/open-editor.ts', 'src/cli/reader-gone.ts'],
     globals: ['process'],
   },
   testing: {

@@ -30,6 +30,8 @@ export interface CliIo {
   standardInput?(): AsyncIterable<Uint8Array>;
   /** Resolves when standard output takes more. @default at once */
   drained?(): Promise<void>;
+  /** Until it is disposed, `signal` aborts as soon as the reader of standard output has gone. @default at the next write */
+  watchReader?(): Disposable;
   /** Runs an editor on a file, on the person's terminal; its exit code. */
   openEditor(editor: string, file: string): Promise<number>;
   /**

@@ -6,6 +6,7 @@ import { ExitError, exitCodes } from './exit-codes.ts';
 import type { CliIo } from './io.ts';
 import { openEditor } from './open-editor.ts';
 import { runCli } from './program.ts';
+import { watchReader } from './reader-gone.ts';
 
 const aborter = new AbortController();
 const { stdout, stderr } = process;
@@ -67,6 +68,7 @@ const io: CliIo = {
           aborter.signal.addEventListener('abort', settle);
         })
       : Promise.resolve(),
+  watchReader: () => watchReader(() => aborter.abort()),
   openEditor,
   signal: aborter.signal,
 };

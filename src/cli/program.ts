@@ -10,6 +10,12 @@ import { programVersion } from './version.ts';
 /** Commands that go on by design, or say themselves what was not reached in time. */
 const ownTimeouts: ReadonlySet<string> = new Set(['up', 'serve', 'apply', 'delete', 'wait', 'edit', 'store', '__complete']);
 
+/** Whether a command prints what happens until somebody ends it. */
+function goesOn(command: Command): boolean {
+  const { watch, follow } = command.opts<{ readonly watch?: boolean; readonly follow?: boolean }>();
+  return command.name() === 'watch' || watch === true || follow === true;
+}
+
 /** Gathers an option that may be given several times. */
 const several = (value: string, before: readonly string[]): readonly string[] => [...before, value];
 
@@ -81,6 +87,7 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
       try {
         const context = { io, environment, options };
         checkGlobalOptions(context);
+        using _reader = goesOn(own) ? io.watchReader?.() : undefined;
         const work = () => start(context, ...([...rest, options] as unknown as Arguments));
         done(await (ownTimeouts.has(own.name()) ? work() : withinTimeout(context, work)));
       } catch (error) {

@@ -1,7 +1,12 @@
+import { execFile, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Background } from './harness.ts';
-import { smallStack, Workplace } from './harness.ts';
+import { program, smallStack, Workplace } from './harness.ts';
+
+/** Where there is none, a pipe is looked at by the next write. */
+const gnuTail = process.platform === 'linux' && spawnSync('tail', ['--version']).stdout?.includes('GNU') === true;
 
 describe('a stack, from a second terminal', () => {
   let place: Workplace;
@@ -99,6 +104,17 @@ describe('a stack, from a second terminal', () => {
       .map((line) => JSON.parse(line) as { type: string });
     expect(events.slice(0, 2).map(({ type }) => type)).toEqual(['created', 'bootstrapped']);
     expect(events.slice(2).every(({ type }) => type === 'updated' || type === 'noop')).toBe(true);
+  });
+
+  test.runIf(gnuTail)('the reader of a pipe that goes ends at once what goes on, though nothing happens', async () => {
+    const piped = ['get stacks -w', 'watch stacks', 'logs small idle -f', 'events -w'].map(async (command) => {
+      const line = `{ '${process.execPath}' '${program}' ${command}; echo "ended with $?" >&2; } | head -n 1`;
+      return await promisify(execFile)('/bin/sh', ['-c', line], { cwd: place.folder });
+    });
+    for (const { stdout, stderr } of await Promise.all(piped)) {
+      expect(stdout).toMatch(/^[^\n]+\n$/);
+      expect(stderr).toBe('ended with 0\n');
+    }
   });
 
   test('what a controller owns cannot be changed or deleted from outside', async () => {
