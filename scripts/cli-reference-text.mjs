@@ -22,7 +22,8 @@ makes a store.
 Types can be written by their names or aliases, in any case: \`stack\`, \`Stacks\`, \`stacks.host.steadystate.dev\`. Durations are
 written \`500ms\`, \`30s\`, \`5m\`. \`NO_COLOR\` and \`--no-color\` are honoured. Errors go to standard error.
 
-Values of sensitive types are masked in every output; \`*** (a1b2c3)\` changes when the value does. A mask is never written back.
+Values of sensitive types are masked in every output. Two masks of one output, \`*** (a1b2c3)\`, are the same for the same value; those
+of another run are others, so that nobody can find a value by trying. A mask is never written back.
 
 Completion of commands, options, types, ids, services and files: \`source <(steadystate completion bash)\` (or \`zsh\`) in the file that
 your shell reads at its start; \`steadystate completion fish | source\` for fish. It asks the store that the line names, for a second at most.

@@ -1,8 +1,6 @@
 import type { Kind, Resource } from '../resource/index.ts';
 import { isNotFoundError } from '../resource/index.ts';
 import type { State } from '../state/index.ts';
-import { visibleSpec } from '../wire/index.ts';
-import { masked } from './output/mask.ts';
 import type { TypesLookup } from './types-lookup.ts';
 
 /** A resource with its status companion as `.status`: what columns and JSONPaths look at. Sensitive values are masked. */
@@ -13,9 +11,7 @@ export interface JoinedResource {
 }
 
 export function joinStatus(resource: Resource, companion: Resource | undefined, types: TypesLookup): JoinedResource {
-  const show = (each: Resource): unknown =>
-    types.byType(each.metadata.type)?.sensitivity === 'sensitive' ? masked(each.spec) : visibleSpec(each.spec);
-  return { metadata: resource.metadata, spec: show(resource), ...(companion && { status: show(companion) }) };
+  return { metadata: resource.metadata, spec: types.shown(resource), ...(companion && { status: types.shown(companion) }) };
 }
 
 /** The type of the companion that holds a type's status. */

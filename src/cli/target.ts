@@ -12,7 +12,7 @@ export interface Target {
 }
 
 export async function targetOf(context: CommandContext, session: Session, typeName: string, id: string): Promise<Target> {
-  const types = await TypesLookup.read(session.state);
+  const types = await TypesLookup.read(session.state, context.environment);
   return { types, pointer: typedPointer(types, typeName, id, context.options.namespace) };
 }
 

@@ -1,7 +1,10 @@
-import type { ResourceDefinition, ResourceDefinitionSpec } from '../resource/index.ts';
+import type { Environment } from '../environment/index.ts';
+import type { Resource, ResourceDefinition, ResourceDefinitionSpec } from '../resource/index.ts';
 import { describeDefinition, metaNamespace, namespaceDefinition, resourceDefinitionDefinition } from '../resource/index.ts';
 import type { State } from '../state/index.ts';
+import { visibleSpec } from '../wire/index.ts';
 import { UsageError } from './exit-codes.ts';
+import { masked } from './output/mask.ts';
 
 /** What is known of a type; `definition` is absent for a type that nobody described. */
 export interface KnownType {
@@ -18,16 +21,20 @@ const wellKnown: readonly ResourceDefinitionSpec[] = [namespaceDefinition, resou
 /** The types that a store describes. */
 export class TypesLookup {
   readonly #definitions: readonly ResourceDefinitionSpec[];
+  readonly #salt: string;
 
-  constructor(definitions: readonly ResourceDefinitionSpec[]) {
+  /** `environment`: masks of one lookup can be compared with each other only. */
+  constructor(definitions: readonly ResourceDefinitionSpec[], environment: Pick<Environment, 'id'>) {
     this.#definitions = definitions;
+    this.#salt = environment.id();
   }
 
-  static async read(state: State): Promise<TypesLookup> {
+  static async read(state: State, environment: Pick<Environment, 'id'>): Promise<TypesLookup> {
     const { items } = await state.list(resourceDefinitionDefinition.kind(metaNamespace));
     // Other programs describe types too; what does not fit is left out rather than in the way.
     return new TypesLookup(
       items.map((item) => item.spec).filter((spec) => typeof spec?.resourceType === 'string' && Array.isArray(spec.allAliases)),
+      environment,
     );
   }
 
@@ -67,6 +74,11 @@ export class TypesLookup {
 
   byType(type: string): ResourceDefinitionSpec | undefined {
     return this.#definitions.find((definition) => definition.resourceType === type);
+  }
+
+  /** A resource's spec as people may see it: values of a sensitive type are masked. */
+  shown({ metadata, spec }: Pick<Resource, 'metadata' | 'spec'>): unknown {
+    return this.byType(metadata.type)?.sensitivity === 'sensitive' ? masked(spec, this.#salt) : visibleSpec(spec);
   }
 }
 

@@ -73,6 +73,23 @@ test('a difference is seen, not its values', async () => {
   hides(result);
 });
 
+test('the plan of a change shows no value either, though only the store knows that the type is sensitive', async () => {
+  const result = await place.run(['plan', '-f', '-'], { input: secret('hunter-3') });
+  expect(result).toMatchObject({ code: 6, stdout: expect.stringMatching(/- +password: ".*\*\*\*.*"\n +\+ +password: ".*\*\*\*/) });
+  hides(result);
+});
+
+test('masks of one output tell what is equal; those of another run are others, so that trying finds nothing', async () => {
+  const input = 'metadata: { type: secret, id: twice }\nspec: { one: hunter, two: hunter, three: hunter-3 }\n';
+  expect((await place.run(['apply', '-f', '-'], { input })).code).toBe(0);
+  const masks = async (): Promise<{ readonly one: string; readonly two: string; readonly three: string }> =>
+    (JSON.parse((await place.run(['get', 'secret', 'twice', '-o', 'json'])).stdout) as { spec: never }).spec;
+  const [first, second] = [await masks(), await masks()];
+  expect(first.one).toBe(first.two);
+  expect(first.one).not.toBe(first.three);
+  expect(Object.values(second).filter((mask) => Object.values(first).includes(mask))).toEqual([]);
+});
+
 test('a mask is never written in place of a value', async () => {
   const { stdout } = await place.run(['get', 'secret', 'db', '-o', 'yaml']);
   expect(await place.run(['apply', '-f', '-'], { input: stdout })).toMatchObject({

@@ -19,7 +19,7 @@ export async function applyCommand(context: CommandContext, options: ApplyOption
   return withSession(
     context,
     async (session) => {
-      const types = await TypesLookup.read(session.state);
+      const types = await TypesLookup.read(session.state, context.environment);
       const files = await loadResourceFiles(options.filename, { io, environment, types, namespace: context.options.namespace });
       const { exitCode, applied } = await applyAll(
         session,

@@ -165,11 +165,11 @@ async function valuesOfOption(context: CommandContext, option: string, rest: Typ
       if (rest.command.name() !== 'events') return plainWords('ready', 'destroyed', 'condition=', 'jsonpath=');
       const slash = current.indexOf('/');
       if (slash < 0) {
-        const types = await withStore(context, rest, (session) => typeNames(session, current));
+        const types = await withStore(context, rest, (session) => typeNames(context, session, current));
         return { words: types.words.map((word) => ({ ...word, value: `${word.value}/` })), open: true };
       }
       const type = current.slice(0, slash);
-      const ids = await withStore(context, rest, (session) => idsOf(session, rest, type));
+      const ids = await withStore(context, rest, (session) => idsOf(context, session, rest, type));
       return { words: ids.words.map((word) => ({ ...word, value: `${type}/${word.value}` })) };
     }
     default:
@@ -185,28 +185,28 @@ async function operandsOf(context: CommandContext, typed: Typed): Promise<Candid
   const [type = '', id = ''] = operands;
   switch (argument?.name()) {
     case 'type':
-      return withStore(context, typed, (session) => typeNames(session, current));
+      return withStore(context, typed, (session) => typeNames(context, session, current));
     case 'id':
     case 'ids':
       return withStore(context, typed, async (session) => {
-        const { words } = await idsOf(session, typed, type);
+        const { words } = await idsOf(context, session, typed, type);
         return { words: words.filter(({ value }) => !operands.slice(1).includes(value)) };
       });
     case 'stack':
-      return withStore(context, typed, (session) => idsOf(session, typed, stackDefinition.type));
+      return withStore(context, typed, (session) => idsOf(context, session, typed, stackDefinition.type));
     case 'service':
       return withStore(context, typed, async (session) => {
-        const stack = await one(session, typed, stackDefinition.type, type);
+        const stack = await one(context, session, typed, stackDefinition.type, type);
         const services = (stack?.spec as { readonly services?: object } | undefined)?.services ?? {};
         return { words: Object.keys(services).map((value) => ({ value })) };
       });
     case 'finalizer':
       return withStore(context, typed, async (session) => ({
-        words: ((await one(session, typed, type, id))?.metadata.finalizers ?? []).map((value) => ({ value })),
+        words: ((await one(context, session, typed, type, id))?.metadata.finalizers ?? []).map((value) => ({ value })),
       }));
     case 'changes':
       return withStore(context, typed, async (session) => {
-        const { metadata } = (await one(session, typed, type, id)) ?? {};
+        const { metadata } = (await one(context, session, typed, type, id)) ?? {};
         const pairs = (command.name() === 'label' ? metadata?.labels : metadata?.annotations) ?? {};
         return {
           words: Object.keys(pairs).flatMap((key) => [
@@ -237,8 +237,8 @@ async function withStore(
 }
 
 /** Types by the word that people use; whole, once whole ones are being typed, and where several share a word. */
-async function typeNames({ state }: Session, current: string): Promise<Candidates> {
-  const { all } = await TypesLookup.read(state);
+async function typeNames(context: CommandContext, { state }: Session, current: string): Promise<Candidates> {
+  const { all } = await TypesLookup.read(state, context.environment);
   const word = ({ displayType }: { readonly displayType: string }): string => displayType.toLowerCase();
   const shared = (each: (typeof all)[number]): boolean => all.filter((other) => word(other) === word(each)).length > 1;
   const whole = current.includes('.') || /^[A-Z]/.test(current);
@@ -251,15 +251,21 @@ async function typeNames({ state }: Session, current: string): Promise<Candidate
   return { words: words.sort((left, right) => compareIds(left.value, right.value)) };
 }
 
-async function idsOf({ state }: Session, { options }: Typed, typeName: string): Promise<Candidates> {
-  const type = (await TypesLookup.read(state)).find(typeName);
+async function idsOf(context: CommandContext, { state }: Session, { options }: Typed, typeName: string): Promise<Candidates> {
+  const type = (await TypesLookup.read(state, context.environment)).find(typeName);
   const { items } = await state.list({ namespace: options.namespace ?? type.defaultNamespace, type: type.type });
   return { words: items.map(({ metadata }) => ({ value: metadata.id })) };
 }
 
-async function one({ state }: Session, { options }: Typed, typeName: string, id: string): Promise<Resource | undefined> {
+async function one(
+  context: CommandContext,
+  { state }: Session,
+  { options }: Typed,
+  typeName: string,
+  id: string,
+): Promise<Resource | undefined> {
   try {
-    return await state.get(typedPointer(await TypesLookup.read(state), typeName, id, options.namespace));
+    return await state.get(typedPointer(await TypesLookup.read(state, context.environment), typeName, id, options.namespace));
   } catch (error) {
     if (isNotFoundError(error)) return undefined;
     throw error;

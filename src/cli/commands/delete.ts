@@ -41,7 +41,7 @@ export async function deleteCommand(
   if ((typeName === undefined) === (options.filename.length === 0)) throw new UsageError('name TYPE and ID, or files with -f');
   if (typeName !== undefined && ids.length === 0) throw new UsageError(`name the ${typeName} to delete`);
   return withSession(context, async (session) => {
-    const types = await TypesLookup.read(session.state);
+    const types = await TypesLookup.read(session.state, context.environment);
     let pointers: readonly Pointer[];
     if (typeName === undefined) {
       const files = await loadResourceFiles(options.filename, { io, environment, types, namespace: context.options.namespace });

@@ -1,12 +1,11 @@
 import type { Resource } from '../../resource/index.ts';
-import { stringifyYaml, visibleSpec } from '../../wire/index.ts';
+import { stringifyYaml } from '../../wire/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
 import { lastAppliedAnnotation, planApply, validateBundle } from '../files/apply-resources.ts';
 import { loadResourceFiles } from '../files/load-files.ts';
 import { diffText } from '../output/line-diff.ts';
-import { masked } from '../output/mask.ts';
 import { shownName } from '../output/names.ts';
 import { TypesLookup } from '../types-lookup.ts';
 
@@ -15,14 +14,13 @@ export async function diffCommand(context: CommandContext, options: { readonly f
   if (options.filename.length === 0) throw new UsageError('name what to compare with -f FILE, a folder, or - for standard input');
   const { io, environment } = context;
   return withSession(context, async (session) => {
-    const types = await TypesLookup.read(session.state);
+    const types = await TypesLookup.read(session.state, environment);
     const files = await loadResourceFiles(options.filename, { io, environment, types, namespace: context.options.namespace });
     const planned = await planApply(session.state, await validateBundle(session, files));
     let differs = false;
-    for (const { file, current, next } of planned) {
+    for (const { current, next } of planned) {
       if (next === undefined) continue;
-      const sensitive = types.byType(file.resource.metadata.type)?.sensitivity === 'sensitive';
-      const difference = diffText(current === undefined ? '' : declared(current, sensitive), declared(next, sensitive));
+      const difference = diffText(current === undefined ? '' : declared(current, types), declared(next, types));
       // Apply would only note for itself what it had set.
       if (difference === '') continue;
       differs = true;
@@ -32,13 +30,14 @@ export async function diffCommand(context: CommandContext, options: { readonly f
   });
 }
 
-/** The half of a resource that people declare, as text. */
-export function declared(resource: Resource, sensitive: boolean): string {
-  return stringifyYaml(declaredForm(resource, sensitive));
+/** The half of a resource that people declare, as text. Sensitive values are masked. */
+export function declared(resource: Resource, types: TypesLookup): string {
+  return stringifyYaml(declaredForm(resource, types));
 }
 
 /** The half of a resource that people declare. */
-export function declaredForm({ metadata, spec }: Resource, sensitive: boolean): Record<string, unknown> {
+export function declaredForm(resource: Resource, types: TypesLookup): Record<string, unknown> {
+  const { metadata } = resource;
   const { [lastAppliedAnnotation]: _applied, ...annotations } = metadata.annotations;
   const { namespace, type, id, labels, finalizers } = metadata;
   return {
@@ -50,6 +49,6 @@ export function declaredForm({ metadata, spec }: Resource, sensitive: boolean): 
       ...(Object.keys(labels).length > 0 && { labels }),
       ...(Object.keys(annotations).length > 0 && { annotations }),
     },
-    spec: sensitive ? masked(spec) : visibleSpec(spec),
+    spec: types.shown(resource),
   };
 }

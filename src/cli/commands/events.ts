@@ -38,7 +38,7 @@ export async function eventsCommand(context: CommandContext, options: EventsOpti
   if (about !== undefined && context.options.allNamespaces === true)
     throw new UsageError('--for and -A cannot be combined: an id is looked up in one namespace');
   return withSession(context, async (session) => {
-    const types = await TypesLookup.read(session.state);
+    const types = await TypesLookup.read(session.state, context.environment);
     const wanted = about && typedPointer(types, about.type, about.id, context.options.namespace);
     const type = { type: eventDefinition.type, defaultNamespace: wanted?.namespace ?? eventDefinition.defaultNamespace };
     const fits = (event: Resource): boolean =>

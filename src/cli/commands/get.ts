@@ -35,7 +35,7 @@ export async function getCommand(context: CommandContext, typeName: string, ids:
   if (ids.length > 0 && context.options.allNamespaces === true)
     throw new UsageError('ids and -A cannot be combined: an id is looked up in one namespace');
   return withSession(context, async (session) => {
-    const types = await TypesLookup.read(session.state);
+    const types = await TypesLookup.read(session.state, context.environment);
     const type = types.find(typeName);
     const namespaces = await namespacesOf(context, session, type);
     const found = await read(session, types, type, namespaces, ids, query);

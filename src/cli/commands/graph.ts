@@ -42,7 +42,7 @@ interface Edge {
 
 /** Workloads and their children, by the inventories of all types that have a status. */
 async function resourceEdges(session: Session, context: CommandContext): Promise<readonly Edge[]> {
-  const types = await TypesLookup.read(session.state);
+  const types = await TypesLookup.read(session.state, context.environment);
   const edges: Edge[] = [];
   for (const definition of types.all) {
     const kind = { namespace: context.options.namespace ?? definition.defaultNamespace, type: definition.resourceType };

@@ -45,11 +45,10 @@ export async function planCommand(context: CommandContext, options: PlanOptions)
   const modules: ServeModule[] = [];
   for (const name of options.module) modules.push(await loadModule(name, io.directory));
   const definitions = new Map([...localRegistry(modules.flatMap(definitionsOf))].map((definition) => [definition.type, definition]));
-  const planned = await planFiles(context, options.filename, modules, [...definitions.values()]);
-  const sensitive = (type: string): boolean => definitions.get(type)?.sensitivity === 'sensitive';
-  if (format === 'table') for (const each of planned) io.write(textOf(each, sensitive));
+  const { types, planned } = await planFiles(context, options.filename, modules, [...definitions.values()]);
+  if (format === 'table') for (const each of planned) io.write(textOf(each, types));
   else {
-    const value = { items: planned.map((each) => formOf(each, sensitive)) };
+    const value = { items: planned.map((each) => formOf(each, types)) };
     io.write(format === 'json' ? `${jsonText(value)}\n` : format === 'yaml' ? stringifyYaml(value) : format.jsonPath(value));
   }
   return planned.every(isKept) ? exitCodes.ok : exitCodes.differences;
@@ -60,12 +59,15 @@ async function planFiles(
   filenames: readonly string[],
   modules: readonly ServeModule[],
   definitions: readonly AnyResourceDefinition[],
-): Promise<readonly PlannedResource[]> {
+): Promise<{ readonly types: TypesLookup; readonly planned: readonly PlannedResource[] }> {
   const { io, environment } = context;
   await using store = await storeOf(context);
-  const stored = await TypesLookup.read(store.state);
+  const stored = await TypesLookup.read(store.state, environment);
   const own = definitions.map((definition) => describeDefinition(definition).spec);
-  const types = new TypesLookup([...stored.all, ...own.filter(({ resourceType }) => stored.byType(resourceType) === undefined)]);
+  // What either calls sensitive is.
+  const added = own.filter(({ resourceType, sensitivity }) => sensitivity === 'sensitive' || stored.byType(resourceType) === undefined);
+  const kept = stored.all.filter(({ resourceType }) => added.every((each) => each.resourceType !== resourceType));
+  const types = new TypesLookup([...kept, ...added], environment);
   const files = await loadResourceFiles(filenames, { io, environment, types, namespace: context.options.namespace });
   const registry = localRegistry(modules.flatMap(definitionsOf));
   const valid = await validateBundle({ validate: (resources) => validateLocally(resources, registry) }, files);
@@ -78,7 +80,7 @@ async function planFiles(
     const action = current === undefined ? 'create' : next === undefined ? 'keep' : 'update';
     planned.push({ current, resource, action, ...(workload && { workload }) });
   }
-  return planned;
+  return { types, planned };
 }
 
 /** The store that is named or here; without one, an empty one. */
@@ -103,11 +105,9 @@ function isKept({ action, workload }: PlannedResource): boolean {
 const signs = { create: '+', update: '~', adopt: '~', keep: ' ', wait: '!', refuse: '!' } as const;
 const words = { create: 'would be created', update: 'would be changed', keep: 'stays as it is' } as const;
 
-function textOf({ current, resource, action, workload }: PlannedResource, sensitive: (type: string) => boolean): string {
-  const masked = sensitive(resource.metadata.type);
+function textOf({ current, resource, action, workload }: PlannedResource, types: TypesLookup): string {
   const lines = [`${shownName(resource.metadata)} ${words[action]}`];
-  if (action === 'update' && current !== undefined)
-    lines.push(...indented(diffText(declared(current, masked), declared(resource, masked))));
+  if (action === 'update' && current !== undefined) lines.push(...indented(diffText(declared(current, types), declared(resource, types))));
   if (workload === undefined) return `${lines.join('\n')}\n`;
   lines.push(`  phases: ${workload.phases.join(', ')}`);
   let kept = 0;
@@ -117,7 +117,7 @@ function textOf({ current, resource, action, workload }: PlannedResource, sensit
       lines.push(
         `  ${signs[planned.action]} ${childText(planned.child.ref)}${planned.problem === undefined ? '' : `: ${visibleText(planned.problem)}`}`,
       );
-      if (planned.action === 'update') lines.push(...indented(childDiff(planned, sensitive)));
+      if (planned.action === 'update') lines.push(...indented(childDiff(planned, types)));
     }
   }
   for (const entry of workload.prune) lines.push(`  - ${childText(entry)}`);
@@ -137,11 +137,10 @@ function childText({ kind, name }: { readonly kind: string; readonly name: strin
   return visibleText(`${kind.toLowerCase()}/${name}`);
 }
 
-function childDiff(planned: PlannedChild, sensitive: (type: string) => boolean): string {
+function childDiff(planned: PlannedChild, types: TypesLookup): string {
   const [before, after] = [liveOf(planned), desiredOf(planned)];
   if (before === undefined) return '';
-  const masked = sensitive(after.metadata.type);
-  return diffText(declared(before, masked), declared(after, masked));
+  return diffText(declared(before, types), declared(after, types));
 }
 
 function desiredOf({ child }: PlannedChild): Resource {
@@ -165,8 +164,8 @@ function asResource(
   return makeResource({ metadata, spec });
 }
 
-function formOf({ resource, action, workload }: PlannedResource, sensitive: (type: string) => boolean): unknown {
-  const form = (each: Resource): unknown => declaredForm(each, sensitive(each.metadata.type));
+function formOf({ resource, action, workload }: PlannedResource, types: TypesLookup): unknown {
+  const form = (each: Resource): unknown => declaredForm(each, types);
   return {
     action,
     resource: form(resource),

@@ -25,6 +25,7 @@ export async function exportCommand(
   if (file !== undefined) await checkTarget(context, target, file, force);
   const sink = file === undefined ? undefined : await FileSink.open(file);
   const sensitive = new Set<string>();
+  const salt = environment.id();
   let count = 0;
   try {
     await long(context, 'exporting the store', async ({ signal, onProgress }) => {
@@ -36,7 +37,7 @@ export async function exportCommand(
         else {
           // On a terminal somebody may look over the shoulder; a file and a pipe get what can be read back.
           const hide = io.isTerminal && sensitive.has(resource.metadata.type);
-          io.write(resourceText(hide ? { metadata: resource.metadata, spec: masked(resource.spec) } : resource, format));
+          io.write(resourceText(hide ? { metadata: resource.metadata, spec: masked(resource.spec, salt) } : resource, format));
           await io.drained?.();
         }
         if (count % 1000 === 0) {

@@ -10,7 +10,7 @@ import { TypesLookup } from '../types-lookup.ts';
 export async function typesCommand(context: CommandContext): Promise<number> {
   const format = parseOutput(context.options.output);
   return withSession(context, async (session) => {
-    const { all } = await TypesLookup.read(session.state);
+    const { all } = await TypesLookup.read(session.state, context.environment);
     const { io } = context;
     if (format === 'json') io.write(`${jsonText({ items: all })}\n`);
     else if (format === 'yaml') io.write(stringifyYaml({ items: all }));

@@ -132,7 +132,7 @@ async function showUntilReady(
   bounded = false,
 ): Promise<number> {
   const { io, environment } = context;
-  const types = await TypesLookup.read(session.state);
+  const types = await TypesLookup.read(session.state, environment);
   const loaded = await loadResourceFiles(paths, { io, environment, types, namespace: context.options.namespace });
   // The example's data goes with the store, so that removing one folder starts over, wherever this package is installed.
   const files = paths[0] === exampleFile ? loaded.map((file) => ({ ...file, folder: join(io.storeDirectory, storeFolder) })) : loaded;

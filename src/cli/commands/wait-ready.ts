@@ -24,7 +24,7 @@ export async function waitOn(
   look: () => Promise<WaitAnswer>,
   limitMs: number | undefined,
 ): Promise<void> {
-  const types = await TypesLookup.read(session.state);
+  const types = await TypesLookup.read(session.state, context.environment);
   const statusType = statusTypeOf(types, pointer.type);
   using limit = deadline(context, limitMs);
   const started = context.environment.elapsed();

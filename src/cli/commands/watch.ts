@@ -21,7 +21,7 @@ export async function watchCommand(
   const from = options.from === undefined ? {} : { startFromBookmark: readBookmark(options.from) };
   const { io, environment } = context;
   return withSession(context, async (session) => {
-    const types = await TypesLookup.read(session.state);
+    const types = await TypesLookup.read(session.state, context.environment);
     const type = types.find(typeName);
     const kind = { namespace: context.options.namespace ?? type.defaultNamespace, type: type.type };
     const pointer = id === undefined ? undefined : typedPointer(types, typeName, id, context.options.namespace);

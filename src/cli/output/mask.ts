@@ -1,11 +1,14 @@
 import { Bytes, digest } from '../../resource/index.ts';
 
-/** A value whose leaves are masked; a few characters of a digest show that one changed, and nothing else. */
-export function masked(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(masked);
+/**
+ * A value whose leaves are masked; a few characters show whether two of one output are equal, and nothing else. They are of a
+ * digest over `salt` too, which nobody else knows: without it a short value could be found by trying.
+ */
+export function masked(value: unknown, salt: string): unknown {
+  if (Array.isArray(value)) return value.map((item) => masked(item, salt));
   if (typeof value === 'object' && value !== null && !Bytes.is(value))
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, masked(item)]));
-  return `*** (${digest(['mask', value]).slice(2, 8)})`;
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, masked(item, salt)]));
+  return `*** (${digest([salt, value]).slice(2, 8)})`;
 }
 
 const mask = /^\*\*\* \(.{6}\)$/;

@@ -196,11 +196,15 @@ describe('structured output', () => {
 
 describe('masks', () => {
   test('no value is left, its shape is, and a change can be seen', () => {
-    const [first, second] = [masked({ password: 'one', list: [1, true, null] }), masked({ password: 'two', list: [1, true, null] })];
+    const [first, second] = [
+      masked({ password: 'one', list: [1, true, null] }, 'salt'),
+      masked({ password: 'two', list: [1, true, null] }, 'salt'),
+    ];
     expect(JSON.stringify(first)).not.toMatch(/one|true|null/);
     expect(Object.keys(first as object)).toEqual(['password', 'list']);
     expect(first).not.toEqual(second);
-    expect(masked({ password: 'one', list: [1, true, null] })).toEqual(first);
+    expect(masked({ password: 'one', list: [1, true, null] }, 'salt')).toEqual(first);
+    expect((masked({ password: 'one' }, 'other') as { password: string }).password).not.toBe((first as { password: string }).password);
   });
 });
 
