@@ -48,8 +48,8 @@ export const rooms = {
   workload: { knows: ['environment', 'resource', 'queue'] },
   'workload/embedded': { partOf: 'workload', knows: ['runtime'] },
   stores: { knows: ['backends/memory', 'backends/sqlite', 'backends/remote'] },
-  // Its transport is Node's own.
-  server: { knows: ['runtime', 'wire'], modules: ['node:http2'] },
+  // It speaks HTTP/2 itself, over Node's sockets.
+  server: { knows: ['runtime', 'wire'], modules: ['node:net'] },
   '.': { knows: ['runtime'] },
   host: { knows: ['.', 'workload'], packages: ['re2js', 'zod'] },
   cli: {

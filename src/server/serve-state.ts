@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import type { ClientSessionOptions } from 'node:http2';
-import { connect } from 'node:http2';
 import type { ListenOptions } from 'node:net';
+import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import type { Environment } from '../environment/index.ts';
 import { guarded } from '../environment/index.ts';
@@ -131,12 +130,12 @@ async function bind(server: GrpcServer, address: ListenAddress, environment: Env
 /** Whether somebody takes connections there. */
 function answers(path: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const session = connect('http://localhost', { path } as ClientSessionOptions);
-    session.once('connect', () => {
+    const socket = connect(path);
+    socket.once('connect', () => {
       resolve(true);
-      session.destroy();
+      socket.destroy();
     });
-    session.once('error', () => resolve(false));
+    socket.once('error', () => resolve(false));
   });
 }
 

@@ -1,10 +1,12 @@
-import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
-import { constants } from 'node:http2';
+import type { Socket } from 'node:net';
 import type { InputType, ZlibOptions } from 'node:zlib';
 import { gunzip, inflate } from 'node:zlib';
 import type { Environment } from '../../environment/index.ts';
 import { SteadystateError } from '../../resource/index.ts';
 import { grpcCodes, toStatus } from '../../wire/index.ts';
+import type { RequestHead, ServerStream, StreamReader } from '../http2/index.ts';
+import { errorCodes, packHeaders, ServerSession } from '../http2/index.ts';
+import type { Turns } from '../turns.ts';
 import type { FairQueue } from './fair-queue.ts';
 import { MessageReader, timeoutMs } from './framing.ts';
 import type { ServerLimits } from './limits.ts';
@@ -18,24 +20,32 @@ export interface ServerShare {
   readonly limits: ServerLimits;
   readonly methods: ReadonlyMap<string, ServerMethod>;
   readonly queue: FairQueue;
+  /** When connections send what one turn brought. */
+  readonly turns: Turns;
   watches: number;
   requestBytes: number;
   /** Called as calls begin and end. */
   readonly onCalls: (change: 1 | -1) => void;
 }
 
+/** Who keeps the connections. */
+export interface ConnectionWatcher {
+  /** It begins, or ends, to have no calls. */
+  idle(connection: Connection, idle: boolean): void;
+  gone(connection: Connection): void;
+}
+
 /** One client, with what it uses of the server. */
 export class Connection {
   readonly #share: ServerShare;
-  readonly #session: ServerHttp2Session;
-  readonly #onIdle: (idle: boolean) => void;
+  readonly #session: ServerSession;
+  readonly #watcher: ConnectionWatcher;
   readonly #owner: CallOwner;
   readonly #sink: RequestSink;
   #calls = 0;
   #watches = 0;
   #requestBytes = 0;
   #answerBytes = 0;
-  #greeted = false;
   readonly #since: number;
   /** When the last sign of life came, and when one was asked for since. */
   #alive: number;
@@ -43,11 +53,9 @@ export class Connection {
   /** Requests that are not yet whole, by when they began. */
   readonly #unfinished = new Map<Request, number>();
 
-  /** `onIdle`: told when it begins and ends to have calls. */
-  constructor(session: ServerHttp2Session, share: ServerShare, onIdle: (idle: boolean) => void) {
+  constructor(socket: Socket, share: ServerShare, watcher: ConnectionWatcher) {
     this.#share = share;
-    this.#session = session;
-    this.#onIdle = onIdle;
+    this.#watcher = watcher;
     this.#since = this.#alive = share.environment.elapsed();
     this.#owner = {
       ended: () => share.onCalls(-1),
@@ -55,20 +63,36 @@ export class Connection {
         this.#answerBytes += bytes;
         return this.#answerBytes <= share.limits.answerBytesPerConnection;
       },
-      // In the next turn: closed in this one, later versions of Node would leave the answer out.
-      endAnswered: (stream) => void share.environment.breathe().then(() => stream.close(constants.NGHTTP2_NO_ERROR)),
+      // In the next turn: some clients leave the answer out when both come at once.
+      endAnswered: (stream) => share.turns.next(() => stream.reset(errorCodes.none)),
     };
     this.#sink = {
       hold: (bytes) => this.#hold(bytes),
       begin: (task) => share.queue.push(this, task),
       whole: (request) => void this.#unfinished.delete(request),
+      closed: (request, isWatch) => {
+        this.#unfinished.delete(request);
+        this.#hold(-request.held);
+        this.#count(isWatch, -1);
+      },
     };
-    session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => this.#begin(stream, headers));
-    session.once('remoteSettings', () => {
-      this.#greeted = true;
-    });
-    session.on('error', () => {});
-    session.on('close', () => share.queue.drop(this));
+    const { limits } = share;
+    this.#session = new ServerSession(
+      socket,
+      {
+        stream: (stream) => this.#begin(stream),
+        closed: () => {
+          share.queue.drop(this);
+          watcher.gone(this);
+        },
+      },
+      {
+        // More than the quotas, so that who exceeds them is told so instead of waiting.
+        mostStreams: limits.watchesPerConnection + limits.callsPerConnection + 100,
+        elapsed: () => share.environment.elapsed(),
+        soon: (callback) => share.turns.next(callback),
+      },
+    );
   }
 
   get idle(): boolean {
@@ -81,14 +105,15 @@ export class Connection {
     const session = this.#session;
     if (session.destroyed) return;
     for (const [request, since] of this.#unfinished) if (now - since > limits.requestMs) request.tooSlow();
-    if (!this.#greeted) {
+    const { headersSince } = session;
+    if (headersSince !== undefined && now - headersSince > limits.requestMs) session.destroy(errorCodes.enhanceYourCalm);
+    else if (!session.greeted) {
       if (now - this.#since > limits.requestMs) session.destroy();
     } else if (this.#askedAt !== undefined) {
       if (now - this.#askedAt > limits.keepaliveTimeoutMs) session.destroy();
     } else if (now - this.#alive >= limits.keepaliveMs) {
       this.#askedAt = now;
-      session.ping((error) => {
-        if (error !== null) return;
+      session.ping(() => {
         this.#askedAt = undefined;
         this.#alive = this.#share.environment.elapsed();
       });
@@ -97,52 +122,46 @@ export class Connection {
 
   /** Takes no more calls; ends when the last one has. */
   close(): void {
-    if (!this.#session.closed) this.#session.close();
+    this.#session.close();
   }
 
-  destroy(code: number = constants.NGHTTP2_NO_ERROR): void {
-    this.#session.destroy(undefined, code);
+  destroy(code: number = errorCodes.none): void {
+    this.#session.destroy(code);
   }
 
-  #begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+  #begin(stream: ServerStream): void {
     const { limits, methods } = this.#share;
-    const refusal = refuseHeaders(headers);
+    const { head } = stream;
+    const refusal = refuseHead(head);
     if (refusal !== undefined) {
-      stream.on('error', () => {});
-      stream.respond({ ':status': refusal }, { endStream: true });
+      stream.respond(packHeaders({ ':status': String(refusal) }), true);
       this.#owner.endAnswered(stream);
       return;
     }
     // Only the path as it is written counts: nothing is decoded or put right.
-    const path = headers[':path'] as string;
+    const { path } = head;
     const method = methods.get(path);
     const isWatch = method?.kind === 'stream' && method.isWatch;
-    let deadline: Disposable | undefined;
-    let request: Request | undefined;
-    const call = new ServerCall(stream, headers, this.#owner, () => {
-      this.#count(isWatch, -1);
-      deadline?.[Symbol.dispose]();
-      if (request === undefined) return;
-      this.#unfinished.delete(request);
-      this.#hold(-request.held);
-    });
+    const call = new ServerCall(stream, this.#owner);
+    const request = new Request(stream, call, method, limits.requestBytes, isWatch, this.#sink);
+    stream.reader = request;
     this.#share.onCalls(1);
     // Until the client has read its answer, it counts.
     this.#count(isWatch, 1);
     if (method === undefined) return call.end({ code: grpcCodes.unimplemented, message: `unknown method ${path.slice(0, 200)}` });
     const full = this.#fullReason(isWatch);
     if (full !== undefined) return call.end(toStatus(new SteadystateError('Throttled', full), method.name));
-    const deadlineMs = timeoutMs(headers['grpc-timeout'] as string | undefined);
+    const deadlineMs = timeoutMs(head.get('grpc-timeout'));
     if (Number.isNaN(deadlineMs)) return call.end({ code: grpcCodes.internal, message: 'the time-out of the call cannot be read' });
-    const encoding = headers['grpc-encoding'] as string | undefined;
-    const unpack = unpackers.get(encoding ?? 'identity');
+    const encoding = head.get('grpc-encoding') ?? 'identity';
+    const unpack = unpackers.get(encoding);
     if (unpack === undefined)
       return call.end(
         { code: grpcCodes.unimplemented, message: `unknown compression ${encoding}` },
         { 'grpc-accept-encoding': 'identity,deflate,gzip' },
       );
-    if (deadlineMs !== undefined) deadline = this.#share.environment.after(deadlineMs, () => call.expire());
-    request = new Request(stream, call, method, limits.requestBytes, unpack, this.#sink);
+    request.unpack = unpack;
+    if (deadlineMs !== undefined) request.deadline = this.#share.environment.after(deadlineMs, () => call.expire());
     this.#unfinished.set(request, this.#share.environment.elapsed());
   }
 
@@ -152,7 +171,7 @@ export class Connection {
       this.#watches += change;
       this.#share.watches += change;
     } else this.#calls += change;
-    if (wasIdle !== this.idle) this.#onIdle(!wasIdle);
+    if (wasIdle !== this.idle) this.#watcher.idle(this, !wasIdle);
   }
 
   #fullReason(isWatch: boolean): string | undefined {
@@ -183,45 +202,62 @@ interface RequestSink {
   hold(bytes: number): boolean;
   begin(task: () => void): void;
   whole(request: Request): void;
+  closed(request: Request, isWatch: boolean): void;
 }
 
 /** Reads what a client sends of one call, and hands it to the method. */
-class Request {
-  readonly #stream: ServerHttp2Stream;
+class Request implements StreamReader {
+  readonly #stream: ServerStream;
   readonly #call: ServerCall;
-  readonly #method: ServerMethod;
+  readonly #method: ServerMethod | undefined;
   readonly #reader: MessageReader;
   readonly #largest: number;
-  readonly #unpack: Unpack;
+  readonly #isWatch: boolean;
   readonly #sink: RequestSink;
   /** The one message of a call that is no conversation. */
   #message: Buffer | undefined;
   #unpacking = 0;
   #endedByClient = false;
   held = 0;
+  unpack: Unpack = neverPacked;
+  deadline: Disposable | undefined;
 
-  constructor(stream: ServerHttp2Stream, call: ServerCall, method: ServerMethod, largest: number, unpack: Unpack, sink: RequestSink) {
+  /** Without a method, the call has ended already. */
+  constructor(
+    stream: ServerStream,
+    call: ServerCall,
+    method: ServerMethod | undefined,
+    largest: number,
+    isWatch: boolean,
+    sink: RequestSink,
+  ) {
     this.#stream = stream;
     this.#call = call;
     this.#method = method;
     this.#largest = largest;
-    this.#unpack = unpack;
+    this.#isWatch = isWatch;
     this.#sink = sink;
     this.#reader = new MessageReader(largest);
-    stream.on('data', (chunk: Buffer) => this.#take(chunk));
-    stream.on('end', () => {
-      this.#endedByClient = true;
-      this.#proceed();
-    });
   }
 
   tooSlow(): void {
     // A conversation may be silent between its messages.
-    if (this.#method.kind === 'conversation' && this.#reader.pending === 0) return;
+    if (this.#method?.kind === 'conversation' && this.#reader.pending === 0) return;
     this.#call.end({ code: grpcCodes.deadlineExceeded, message: 'the request did not come in time' });
   }
 
-  #take(chunk: Buffer): void {
+  end(): void {
+    this.#endedByClient = true;
+    this.#proceed();
+  }
+
+  closed(): void {
+    this.#call.closed();
+    this.deadline?.[Symbol.dispose]();
+    this.#sink.closed(this, this.#isWatch);
+  }
+
+  data(chunk: Buffer): void {
     if (this.#call.ended) return;
     this.held += chunk.length;
     if (!this.#sink.hold(chunk.length))
@@ -239,7 +275,7 @@ class Request {
 
   #inflate(bytes: Buffer): void {
     this.#unpacking++;
-    this.#unpack(bytes, { maxOutputLength: this.#largest }, (error, inflated) => {
+    this.unpack(bytes, { maxOutputLength: this.#largest }, (error, inflated) => {
       this.#unpacking--;
       if (this.#call.ended) return;
       if (error === null) {
@@ -255,13 +291,12 @@ class Request {
   }
 
   #deliver(message: Buffer): void {
-    const { kind } = this.#method;
-    if (kind !== 'conversation') {
+    const method = this.#method;
+    if (method?.kind !== 'conversation') {
       if (this.#message !== undefined) return this.#call.end({ code: grpcCodes.internal, message: 'this call takes one message' });
       this.#message = message;
       return;
     }
-    const method = this.#method;
     this.#sink.begin(() => {
       if (this.#call.ended) return;
       try {
@@ -279,10 +314,10 @@ class Request {
 
   /** The client has said all, and all of it is readable. */
   #proceed(): void {
-    if (!this.#endedByClient || this.#unpacking > 0 || this.#call.ended) return;
-    this.#sink.whole(this);
     const call = this.#call;
     const method = this.#method;
+    if (!this.#endedByClient || this.#unpacking > 0 || call.ended || method === undefined) return;
+    this.#sink.whole(this);
     if (this.#reader.pending > 0) return call.end({ code: grpcCodes.internal, message: 'the request ended in the middle of a message' });
     if (method.kind === 'conversation') return this.#sink.begin(() => call.end({ code: grpcCodes.ok }));
     const message = this.#message;
@@ -297,7 +332,7 @@ class Request {
   }
 
   #refuse(error: SteadystateError): void {
-    this.#call.end({ ...toStatus(error, this.#method.name), code: grpcCodes.resourceExhausted });
+    this.#call.end({ ...toStatus(error, this.#method?.name ?? 'control'), code: grpcCodes.resourceExhausted });
   }
 }
 
@@ -307,15 +342,16 @@ function tooLarge(size: number | undefined, largest: number): SteadystateError {
 }
 
 type Unpack = (bytes: InputType, options: ZlibOptions, done: (error: Error | null, inflated: Buffer) => void) => void;
+const neverPacked: Unpack = (_bytes, _options, done) => done(new Error('it says that it is not compressed'), Buffer.alloc(0));
 const unpackers: ReadonlyMap<string, Unpack> = new Map<string, Unpack>([
-  ['identity', (_bytes, _options, done) => done(new Error('it says that it is not compressed'), Buffer.alloc(0))],
+  ['identity', neverPacked],
   ['gzip', gunzip],
   ['deflate', inflate],
 ]);
 
 /** The HTTP status for a request that is no call at all. */
-function refuseHeaders(headers: IncomingHttpHeaders): number | undefined {
-  if (headers[':method'] !== 'POST') return 405;
-  const type = headers['content-type'];
+function refuseHead(head: RequestHead): number | undefined {
+  if (head.method !== 'POST') return 405;
+  const type = head.get('content-type');
   return type === 'application/grpc' || type?.startsWith('application/grpc+') || type?.startsWith('application/grpc;') ? undefined : 415;
 }

@@ -1,7 +1,7 @@
-import type { Http2Server, ServerHttp2Session } from 'node:http2';
-import { constants, createServer } from 'node:http2';
-import type { ListenOptions } from 'node:net';
+import type { ListenOptions, Server, Socket } from 'node:net';
+import { createServer } from 'node:net';
 import type { Environment } from '../../environment/index.ts';
+import { Turns } from '../turns.ts';
 import type { ServerShare } from './connection.ts';
 import { Connection } from './connection.ts';
 import { FairQueue } from './fair-queue.ts';
@@ -17,10 +17,10 @@ const flushMs = 100;
 export class GrpcServer {
   readonly #environment: Environment;
   readonly #share: ServerShare;
-  readonly #servers: Http2Server[] = [];
-  readonly #connections = new Map<ServerHttp2Session, Connection>();
+  readonly #servers: Server[] = [];
+  readonly #connections = new Set<Connection>();
   /** Those without calls, the one that has been so longest first. */
-  readonly #idle = new Set<ServerHttp2Session>();
+  readonly #idle = new Set<Connection>();
   #timer: Disposable | undefined;
   #running = 0;
   #whenNone: (() => void)[] = [];
@@ -33,6 +33,7 @@ export class GrpcServer {
       limits,
       methods: new Map(Array.from(methods, (method) => [method.path, method])),
       queue: new FairQueue(environment),
+      turns: new Turns(environment),
       watches: 0,
       requestBytes: 0,
       onCalls: (change) => {
@@ -44,20 +45,7 @@ export class GrpcServer {
 
   /** Resolves with the port, 0 for a path. Rejects with the error of the system. */
   async listen(where: ListenOptions): Promise<number> {
-    const { limits } = this.#share;
-    const server = createServer({
-      maxSessionMemory: 128,
-      maxHeaderListPairs: 64,
-      settings: {
-        enablePush: false,
-        // More than the quotas, so that who exceeds them is told so instead of waiting.
-        maxConcurrentStreams: limits.watchesPerConnection + limits.callsPerConnection + 100,
-        maxHeaderListSize: 16 * 1024,
-        initialWindowSize: 256 * 1024,
-      },
-    });
-    server.on('session', (session) => this.#accept(session));
-    server.on('sessionError', () => {});
+    const server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen(where, () => {
@@ -77,10 +65,10 @@ export class GrpcServer {
     this.#closing = true;
     this.#timer?.[Symbol.dispose]();
     const closed = this.#servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
-    for (const connection of this.#connections.values()) connection.close();
+    for (const connection of this.#connections) connection.close();
     await this.#until(graceMs, (done) => (this.#running === 0 ? done() : void this.#whenNone.push(done)));
     await this.#until(flushMs, (done) => void Promise.all(closed).then(done));
-    for (const connection of this.#connections.values()) connection.destroy();
+    for (const connection of this.#connections) connection.destroy();
     await Promise.all(closed);
   }
 
@@ -94,28 +82,31 @@ export class GrpcServer {
     });
   }
 
-  #accept(session: ServerHttp2Session): void {
+  #accept(socket: Socket): void {
     const { limits } = this.#share;
-    const connection = new Connection(session, this.#share, (idle) => {
-      if (!idle) this.#idle.delete(session);
-      else if (this.#connections.has(session)) this.#idle.add(session);
+    const connection = new Connection(socket, this.#share, {
+      idle: (one, idle) => {
+        if (!idle) this.#idle.delete(one);
+        else if (this.#connections.has(one)) this.#idle.add(one);
+      },
+      gone: (one) => this.#forget(one),
     });
     if (this.#connections.size >= limits.connections) {
       const [oldest] = this.#idle;
       // A client that was idle connects again when it next has something to say.
-      if (oldest !== undefined) this.#forget(oldest)?.close();
+      if (oldest !== undefined) {
+        this.#forget(oldest);
+        oldest.close();
+      }
     }
-    if (this.#closing || this.#connections.size >= limits.connections) return connection.destroy(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    this.#connections.set(session, connection);
-    this.#idle.add(session);
-    session.on('close', () => this.#forget(session));
+    if (this.#closing || this.#connections.size >= limits.connections) return connection.destroy();
+    this.#connections.add(connection);
+    this.#idle.add(connection);
   }
 
-  #forget(session: ServerHttp2Session): Connection | undefined {
-    const connection = this.#connections.get(session);
-    this.#idle.delete(session);
-    this.#connections.delete(session);
-    return connection;
+  #forget(connection: Connection): void {
+    this.#idle.delete(connection);
+    this.#connections.delete(connection);
   }
 
   #arm(): void {
@@ -123,7 +114,7 @@ export class GrpcServer {
     const lookMs = Math.min(longestLookMs, requestMs / 2, keepaliveMs / 2, keepaliveTimeoutMs / 2);
     this.#timer = this.#environment.after(lookMs, () => {
       const now = this.#environment.elapsed();
-      for (const connection of this.#connections.values()) connection.look(now);
+      for (const connection of this.#connections) connection.look(now);
       this.#arm();
     });
   }

@@ -1,5 +1,6 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { grpcCodes } from '../../wire/index.ts';
+import type { ServerStream } from '../http2/index.ts';
+import { packHeaders } from '../http2/index.ts';
 import { encodeStatusMessage } from './framing.ts';
 
 /** How a call ends. */
@@ -13,10 +14,9 @@ export interface CallStatus {
 /** Metadata behind the answer. */
 export type Trailers = Readonly<Record<string, string>>;
 
-const contentType = 'application/grpc';
-const answerHeaders = { ':status': 200, 'content-type': contentType } as const;
-const ignore = (): void => {};
-const withTrailers = { waitForTrailers: true } as const;
+const answerHeaders = { ':status': '200', 'content-type': 'application/grpc' } as const;
+const answerBlock = packHeaders(answerHeaders);
+const okBlock = packHeaders({ 'grpc-status': '0' });
 
 /** The connection of a call, which counts what it uses. */
 export interface CallOwner {
@@ -25,37 +25,32 @@ export interface CallOwner {
   /** Counts bytes that wait for the client to read; false when it has left too many unread. */
   holdAnswer(bytes: number): boolean;
   /** Ends a stream that was answered before the client had said all. */
-  endAnswered(stream: ServerHttp2Stream): void;
+  endAnswered(stream: ServerStream): void;
 }
 
 /** One call, as its handler sees it. */
 export class ServerCall {
-  readonly #stream: ServerHttp2Stream;
+  readonly #stream: ServerStream;
   #aborter: AbortController | undefined;
   #cancelled = false;
   #ended = false;
-  #trailers: Record<string, string> | undefined;
-  readonly #headers: IncomingHttpHeaders;
   readonly #owner: CallOwner;
   #heldAnswer = 0;
 
-  /** `onClosed`: called once, when the client has read its answer, or has gone. */
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, owner: CallOwner, onClosed: () => void) {
+  constructor(stream: ServerStream, owner: CallOwner) {
     this.#stream = stream;
-    this.#headers = headers;
     this.#owner = owner;
-    stream.on('error', ignore);
-    stream.on('close', () => {
-      this.cancel();
-      if (this.#heldAnswer > 0) owner.holdAnswer(-this.#heldAnswer);
-      onClosed();
-    });
+  }
+
+  /** The client has read its answer, or has gone. */
+  closed(): void {
+    this.cancel();
+    if (this.#heldAnswer > 0) this.#owner.holdAnswer(-this.#heldAnswer);
   }
 
   /** Metadata that came with the call. */
   header(name: string): string | undefined {
-    const value = this.#headers[name];
-    return typeof value === 'string' ? value : undefined;
+    return this.#stream.head.get(name);
   }
 
   /** The client has gone, its deadline has passed, or the call was cut. */
@@ -78,40 +73,33 @@ export class ServerCall {
 
   /** What was sent last waits for the client to read. */
   get blocked(): boolean {
-    return this.#stream.writableNeedDrain && !this.#stream.destroyed;
+    return this.#stream.blocked;
   }
 
   /** Calls back, once, when the client takes more, or the call is over. */
   whenUnblocked(callback: () => void): void {
-    const stream = this.#stream;
-    if (!this.blocked || this.#cancelled) return callback();
-    const settle = (): void => {
-      stream.off('drain', settle);
-      stream.off('close', settle);
-      callback();
-    };
-    stream.on('drain', settle);
-    stream.on('close', settle);
+    if (this.#cancelled) return callback();
+    this.#stream.whenWritable(callback);
   }
 
   /** Sends one message, framed already. */
   send(framed: Uint8Array): void {
-    if (this.#ended || this.#stream.destroyed) return;
+    if (this.#ended || this.#stream.closed) return;
     this.#open();
     this.#stream.write(framed);
   }
 
   /** Sends the one message of an answer, and that all went well. */
-  answer(framed: Uint8Array, trailers: Trailers = {}): void {
+  answer(framed: Uint8Array, trailers?: Trailers): void {
     if (this.#ended) return;
     const stream = this.#stream;
-    if (!stream.destroyed && !stream.closed) {
+    if (!stream.closed) {
       this.#heldAnswer = framed.length;
       if (!this.#owner.holdAnswer(framed.length))
         return this.end({ code: grpcCodes.resourceExhausted, message: 'too many answers wait to be read on this connection' });
       this.#open();
-      this.#trailers = { 'grpc-status': '0', ...trailers };
-      stream.end(framed);
+      stream.write(framed);
+      stream.end(trailers === undefined ? okBlock : packHeaders({ 'grpc-status': '0', ...trailers }));
     }
     this.#finish();
   }
@@ -122,15 +110,11 @@ export class ServerCall {
     if (message) all['grpc-message'] = encodeStatusMessage(message);
     if (details) all['grpc-status-details-bin'] = Buffer.from(details).toString('base64').replace(/=+$/, '');
     const stream = this.#stream;
-    if (!stream.destroyed && !stream.closed) {
-      if (stream.headersSent) {
-        this.#trailers = all;
-        stream.end();
-      } else {
-        stream.respond({ ...answerHeaders, ...all }, { endStream: true });
-        // What the client still sends of its request is not wanted.
-        if (!stream.readableEnded) this.#owner.endAnswered(stream);
-      }
+    if (stream.headersSent) stream.end(packHeaders(all));
+    else {
+      stream.respond(packHeaders({ ...answerHeaders, ...all }), true);
+      // What the client still sends of its request is not wanted.
+      if (!stream.remoteEnded) this.#owner.endAnswered(stream);
     }
     this.#finish();
   }
@@ -150,9 +134,7 @@ export class ServerCall {
   }
 
   #open(): void {
-    if (this.#stream.headersSent) return;
-    this.#stream.respond(answerHeaders, withTrailers);
-    this.#stream.on('wantTrailers', () => this.#stream.sendTrailers(this.#trailers ?? { 'grpc-status': String(grpcCodes.internal) }));
+    if (!this.#stream.headersSent) this.#stream.respond(answerBlock);
   }
 
   #finish(): void {

@@ -1,0 +1,521 @@
+import type { Socket } from 'node:net';
+import { Allowance } from './allowance.ts';
+import {
+  ConnectionFault,
+  defaultFrameBytes,
+  defaultWindow,
+  errorCodes,
+  flagBits,
+  frameHeadBytes,
+  frameTypes,
+  largestWindow,
+  preface,
+  settingIds,
+} from './frames.ts';
+import type { HeaderList } from './hpack.ts';
+import { HeaderUnpacker, packHeaders, UnpackError } from './hpack.ts';
+import { Output } from './output.ts';
+import { areTrailers, readHead } from './request-head.ts';
+import type { StreamCarrier } from './server-stream.ts';
+import { ServerStream, streamWindow } from './server-stream.ts';
+
+/** What a client may send on a connection before it was read, bytes. What was read is bounded by whom it was given to. */
+const connectionWindow = 1024 * 1024;
+/** What waits is sent at once when it is so much, bytes. */
+const sendBytes = 128 * 1024;
+/** A client is behind when so much waits for it in the process, bytes; above the second, nothing it sends is read. */
+const backedUpBytes = 512 * 1024;
+const deafBytes = 1024 * 1024;
+/** A header block as it comes, bytes and frames; and unpacked. */
+const blockBytes = 64 * 1024;
+const blockFrames = 16;
+const listBytes = 16 * 1024;
+const listFields = 64;
+/** Frames that are of no use, though allowed: so many at once, and so many a second. */
+const oddities = [1_000, 100] as const;
+/** Streams that a client resets, a second; at once, as many as it may have open. */
+const resetsPerSecond = 200;
+
+const fieldsTooLarge = packHeaders({ ':status': '431' });
+
+/** Who is told what a client begins. Nothing here may throw. */
+export interface SessionOwner {
+  /** A request has begun; its `reader` is to be set at once. */
+  stream(stream: ServerStream): void;
+  /** The connection is gone, and so are its streams. */
+  closed(): void;
+}
+
+export interface SessionOptions {
+  /** Streams that a client may have open. */
+  readonly mostStreams: number;
+  /** Milliseconds of a clock that only goes forwards. */
+  readonly elapsed: () => number;
+  /** Calls back in the next turn of the event loop: what one turn brings is sent together. */
+  readonly soon: (callback: () => void) => void;
+}
+
+interface Block {
+  readonly stream: number;
+  readonly endStream: boolean;
+  readonly since: number;
+  readonly parts: Buffer[];
+  bytes: number;
+}
+
+/**
+ * The server's side of one HTTP/2 connection (RFC 9113): frames, header blocks, windows, and the end of those who misuse
+ * them. Nothing is pushed, no priorities are kept, and the header table of the client is not used.
+ */
+export class ServerSession implements StreamCarrier {
+  readonly output = new Output();
+  window = defaultWindow;
+  readonly #socket: Socket;
+  readonly #owner: SessionOwner;
+  readonly #options: SessionOptions;
+  readonly #unpacker = new HeaderUnpacker(listBytes, listFields);
+  readonly #streams = new Map<number, ServerStream>();
+  readonly #stalled = new Set<ServerStream>();
+  readonly #waiting = new Set<ServerStream>();
+  /** Those that have been answered: they are known until the answer is on its way. */
+  #leaving: ServerStream[] = [];
+  readonly #resets: Allowance;
+  readonly #odd: Allowance;
+  /** What came and is no whole frame yet. */
+  #rest: Buffer | undefined;
+  #prefaced = false;
+  #greeted = false;
+  #block: Block | undefined;
+  #lastStream = 0;
+  #streamSendWindow = defaultWindow;
+  #receiveWindow = defaultWindow;
+  #consumed = 0;
+  #touched = false;
+  #closing = false;
+  #destroyed = false;
+  #pings = 0;
+  #pong: (() => void) | undefined;
+
+  constructor(socket: Socket, owner: SessionOwner, options: SessionOptions) {
+    this.#socket = socket;
+    this.#owner = owner;
+    this.#options = options;
+    const now = options.elapsed();
+    this.#resets = new Allowance(options.mostStreams, resetsPerSecond, now);
+    this.#odd = new Allowance(...oddities, now);
+    socket.on('data', (chunk: Buffer) => this.#read(chunk));
+    socket.on('error', () => {});
+    socket.on('close', () => this.#gone());
+    this.#greet();
+  }
+
+  /** The client has sent its settings. */
+  get greeted(): boolean {
+    return this.#greeted;
+  }
+
+  get destroyed(): boolean {
+    return this.#destroyed;
+  }
+
+  get backedUp(): boolean {
+    return this.output.size + this.#socket.writableLength >= backedUpBytes;
+  }
+
+  /** Since when headers have been coming that are not whole; `undefined`: none are. */
+  get headersSince(): number | undefined {
+    return this.#block?.since;
+  }
+
+  /** Asks for a sign of life. One at a time. */
+  ping(answered: () => void): void {
+    this.#pong = answered;
+    const at = this.output.frame(frameTypes.ping, 0, 0, 8);
+    this.output.room.writeUInt32BE(0, at);
+    this.output.room.writeUInt32BE(++this.#pings, at + 4);
+    this.touch();
+  }
+
+  /** Takes no more requests; ends when the last one has. */
+  close(): void {
+    if (this.#closing || this.#destroyed) return;
+    this.#closing = true;
+    this.#goAway(errorCodes.none);
+    this.touch();
+  }
+
+  /** Says why, and cuts the connection. */
+  destroy(code: number = errorCodes.none): void {
+    if (this.#destroyed) return;
+    if (!this.#closing || code !== errorCodes.none) this.#goAway(code);
+    this.#flush();
+    this.#cut();
+  }
+
+  #cut(): void {
+    const socket = this.#socket;
+    socket.destroySoon();
+    // What the client does not take at once is lost.
+    if (socket.writableLength > 0) this.#options.soon(() => socket.destroy());
+    this.#gone();
+  }
+
+  touch(): void {
+    if (this.output.size >= sendBytes) return this.#flush();
+    if (this.#touched) return;
+    this.#touched = true;
+    this.#options.soon(() => this.#flush());
+  }
+
+  stall(stream: ServerStream): void {
+    this.#stalled.add(stream);
+  }
+
+  wait(stream: ServerStream): void {
+    this.#waiting.add(stream);
+  }
+
+  leave(stream: ServerStream): void {
+    this.#leaving.push(stream);
+    this.touch();
+  }
+
+  forget(stream: ServerStream): void {
+    this.#streams.delete(stream.id);
+    this.#stalled.delete(stream);
+    this.#waiting.delete(stream);
+    if (this.#closing) this.touch();
+  }
+
+  #greet(): void {
+    const settings = [
+      [settingIds.enablePush, 0],
+      [settingIds.maxConcurrentStreams, this.#options.mostStreams],
+      [settingIds.initialWindowSize, streamWindow],
+      [settingIds.maxHeaderListSize, listBytes],
+    ] as const;
+    let at = this.output.frame(frameTypes.settings, 0, 0, settings.length * 6);
+    for (const [id, value] of settings) at = this.output.room.writeUInt32BE(value, this.output.room.writeUInt16BE(id, at));
+    this.#consumed = connectionWindow - defaultWindow;
+    this.#creditConnection();
+    this.touch();
+  }
+
+  #goAway(code: number): void {
+    const at = this.output.frame(frameTypes.goAway, 0, 0, 8);
+    this.output.room.writeUInt32BE(this.#lastStream, at);
+    this.output.room.writeUInt32BE(code, at + 4);
+  }
+
+  #flush(): void {
+    this.#touched = false;
+    if (this.#destroyed) return;
+    const pieces = this.output.take();
+    const last = pieces.length - 1;
+    if (last < 0) return this.#flushed([]);
+    const leaving = this.#leaving;
+    this.#leaving = [];
+    const socket = this.#socket;
+    if (last > 0) socket.cork();
+    for (let index = 0; index < last; index++) socket.write(pieces[index] as Buffer);
+    socket.write(pieces[last] as Buffer, () => this.#flushed(leaving));
+    if (last > 0) socket.uncork();
+    if (socket.writableLength > deafBytes) socket.pause();
+  }
+
+  /** So much was handed to the system. */
+  #flushed(leaving: readonly ServerStream[]): void {
+    for (const stream of leaving) {
+      this.#streams.delete(stream.id);
+      stream.finish();
+    }
+    if (this.#destroyed) return;
+    for (const stream of this.#waiting) {
+      if (this.backedUp) break;
+      this.#waiting.delete(stream);
+      stream.wake();
+    }
+    if (this.#socket.isPaused() && this.#socket.writableLength <= deafBytes) this.#socket.resume();
+    if (this.#closing && this.#streams.size + this.output.size === 0) this.#cut();
+  }
+
+  #gone(): void {
+    if (this.#destroyed) return;
+    this.#destroyed = true;
+    this.#rest = this.#block = this.#pong = undefined;
+    for (const stream of this.#streams.values()) stream.finish();
+    for (const set of [this.#streams, this.#stalled, this.#waiting]) set.clear();
+    this.#owner.closed();
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#destroyed) return;
+    const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
+    this.#rest = undefined;
+    try {
+      const end = this.#readFrames(bytes);
+      if (end < bytes.length && !this.#destroyed) this.#rest = bytes.subarray(end);
+    } catch (error) {
+      if (error instanceof ConnectionFault) this.destroy(error.code);
+      else if (error instanceof UnpackError) this.destroy(errorCodes.compression);
+      else throw error;
+    }
+  }
+
+  /** Where the first frame begins that is not whole. */
+  #readFrames(bytes: Buffer): number {
+    let at = 0;
+    if (!this.#prefaced) {
+      const found = Math.min(bytes.length, preface.length);
+      if (preface.compare(bytes, 0, found, 0, found) !== 0) fault(errorCodes.protocol, 'this is no HTTP/2');
+      if (bytes.length < preface.length) return 0;
+      this.#prefaced = true;
+      at = preface.length;
+    }
+    while (bytes.length - at >= frameHeadBytes && !this.#destroyed) {
+      const length = bytes.readUIntBE(at, 3);
+      if (length > defaultFrameBytes) fault(errorCodes.frameSize, 'a frame is larger than was allowed');
+      const start = at + frameHeadBytes;
+      const end = start + length;
+      if (end > bytes.length) break;
+      const type = bytes[at + 3] as number;
+      if (!this.#greeted && type !== frameTypes.settings) fault(errorCodes.protocol, 'the first frame must be the settings');
+      this.#frame(type, bytes[at + 4] as number, bytes.readUInt32BE(at + 5) & 0x7fffffff, bytes, start, end);
+      at = end;
+    }
+    return at;
+  }
+
+  #frame(type: number, flags: number, stream: number, bytes: Buffer, start: number, end: number): void {
+    if (this.#block !== undefined && type !== frameTypes.continuation)
+      fault(errorCodes.protocol, 'another frame stands in the middle of a header block');
+    switch (type) {
+      case frameTypes.data:
+        return this.#data(flags, stream, bytes, start, end);
+      case frameTypes.headers:
+        return this.#headers(flags, stream, bytes, start, end);
+      case frameTypes.continuation:
+        return this.#continuation(flags, stream, bytes, start, end);
+      case frameTypes.reset:
+        expectBytes(4, start, end);
+        return this.#reset(stream);
+      case frameTypes.settings:
+        return this.#settings(flags, stream, bytes, start, end);
+      case frameTypes.ping:
+        expectBytes(8, start, end);
+        return this.#ping(flags, stream, bytes, start, end);
+      case frameTypes.windowUpdate:
+        expectBytes(4, start, end);
+        return this.#windowUpdate(stream, bytes.readUInt32BE(start) & 0x7fffffff);
+      case frameTypes.goAway:
+        if (stream !== 0) fault(errorCodes.protocol, 'a farewell is of the connection');
+        // The client begins nothing more; what it has begun goes on.
+        return this.#oddity();
+      case frameTypes.priority:
+        expectBytes(5, start, end);
+        if (stream === 0) fault(errorCodes.protocol, 'a priority is of a stream');
+        return this.#oddity();
+      case frameTypes.pushPromise:
+        return fault(errorCodes.protocol, 'clients do not push');
+      default:
+        return this.#oddity();
+    }
+  }
+
+  #data(flags: number, id: number, bytes: Buffer, start: number, end: number): void {
+    const counted = end - start;
+    this.#receiveWindow -= counted;
+    if (this.#receiveWindow < 0) fault(errorCodes.flowControl, 'more was sent than the window of the connection allows');
+    const stream = this.#known(id);
+    const [from, to] = padded(flags, bytes, start, end);
+    const isLast = (flags & flagBits.endStream) !== 0;
+    this.#consumed += counted;
+    this.#creditConnection();
+    if (stream === undefined || stream.remoteEnded) return this.#afterEnd(stream);
+    if (from === to && !isLast) this.#oddity();
+    stream.receive(bytes.subarray(from, to), counted);
+    if (isLast) stream.receiveEnd();
+  }
+
+  #headers(flags: number, id: number, bytes: Buffer, start: number, end: number): void {
+    if (id % 2 === 0) fault(errorCodes.protocol, 'clients begin streams of odd numbers');
+    let [from, to] = padded(flags, bytes, start, end);
+    if ((flags & flagBits.priority) !== 0) from += 5;
+    if (from > to) fault(errorCodes.frameSize, 'a header frame has no room for its priority');
+    const endStream = (flags & flagBits.endStream) !== 0;
+    if ((flags & flagBits.endHeaders) !== 0) return this.#wholeHeaders(id, endStream, bytes, from, to);
+    this.#block = { stream: id, endStream, since: this.#options.elapsed(), parts: [bytes.subarray(from, to)], bytes: to - from };
+  }
+
+  #continuation(flags: number, id: number, bytes: Buffer, start: number, end: number): void {
+    const block = this.#block;
+    if (block === undefined || block.stream !== id) return fault(errorCodes.protocol, 'there are no headers to go on with');
+    block.parts.push(bytes.subarray(start, end));
+    block.bytes += end - start;
+    if (block.bytes > blockBytes || block.parts.length > blockFrames) fault(errorCodes.enhanceYourCalm, 'headers without an end');
+    if ((flags & flagBits.endHeaders) === 0) return;
+    this.#block = undefined;
+    this.#wholeHeaders(id, block.endStream, Buffer.concat(block.parts), 0, block.bytes);
+  }
+
+  #wholeHeaders(id: number, endStream: boolean, bytes: Buffer, start: number, end: number): void {
+    // Whatever becomes of them, later ones depend on the table.
+    const list = this.#unpacker.unpack(bytes, start, end);
+    if (id <= this.#lastStream) return this.#trailers(this.#streams.get(id), endStream, list);
+    // What begins after the farewell is as good as never sent.
+    if (this.#closing) return;
+    this.#lastStream = id;
+    if (this.#streams.size >= this.#options.mostStreams) return this.#refuse(id, errorCodes.refusedStream);
+    if (list.tooLarge) {
+      this.output.headers(id, fieldsTooLarge, true);
+      return this.#refuse(id, errorCodes.none);
+    }
+    const head = readHead(list);
+    if (head === undefined) return this.#refuse(id, errorCodes.protocol);
+    const stream = new ServerStream(id, head, this, this.#streamSendWindow);
+    this.#streams.set(id, stream);
+    this.#owner.stream(stream);
+    if (endStream) stream.receiveEnd();
+  }
+
+  /** Headers behind a body: nothing in them is of use. */
+  #trailers(stream: ServerStream | undefined, endStream: boolean, list: HeaderList): void {
+    if (stream === undefined || stream.remoteEnded) return this.#afterEnd(stream);
+    if (endStream && areTrailers(list)) return stream.receiveEnd();
+    this.#useReset();
+    stream.reset(errorCodes.protocol);
+  }
+
+  #reset(id: number): void {
+    const stream = this.#known(id);
+    if (stream === undefined) return;
+    this.#useReset();
+    this.forget(stream);
+    stream.finish();
+  }
+
+  /** A stream that we reset because of what the client did is as much work as one that the client resets. */
+  #refuse(id: number, code: number): void {
+    const at = this.output.frame(frameTypes.reset, 0, id, 4);
+    this.output.room.writeUInt32BE(code, at);
+    this.touch();
+    this.#useReset();
+  }
+
+  #useReset(): void {
+    if (!this.#resets.use(this.#options.elapsed())) fault(errorCodes.enhanceYourCalm, 'too many streams are reset');
+  }
+
+  #oddity(): void {
+    if (!this.#odd.use(this.#options.elapsed())) fault(errorCodes.enhanceYourCalm, 'too many frames are of no use');
+  }
+
+  /** Something came behind the end. It may have been on its way when the stream was reset here; else the client is told. */
+  #afterEnd(stream: ServerStream | undefined): void {
+    this.#oddity();
+    stream?.reset(errorCodes.streamClosed);
+  }
+
+  #settings(flags: number, id: number, bytes: Buffer, start: number, end: number): void {
+    if (id !== 0) fault(errorCodes.protocol, 'settings are of the connection');
+    if ((flags & flagBits.ack) !== 0) {
+      expectBytes(0, start, end);
+      return this.#oddity();
+    }
+    if ((end - start) % 6 !== 0) fault(errorCodes.frameSize, 'settings have six bytes each');
+    for (let at = start; at < end; at += 6) this.#setting(bytes.readUInt16BE(at), bytes.readUInt32BE(at + 2));
+    if (this.#greeted) this.#oddity();
+    this.#greeted = true;
+    this.output.frame(frameTypes.settings, flagBits.ack, 0, 0);
+    this.touch();
+  }
+
+  #setting(id: number, value: number): void {
+    switch (id) {
+      case settingIds.enablePush:
+        if (value > 1) fault(errorCodes.protocol, 'pushing is on or off');
+        return;
+      case settingIds.maxFrameSize:
+        // Ours are never larger than the least that must be taken.
+        if (value < defaultFrameBytes || value >= 2 ** 24) fault(errorCodes.protocol, 'frames of that size are not allowed');
+        return;
+      case settingIds.initialWindowSize: {
+        if (value > largestWindow) fault(errorCodes.flowControl, 'a window is too large');
+        const change = value - this.#streamSendWindow;
+        this.#streamSendWindow = value;
+        for (const stream of [...this.#streams.values()]) stream.grow(change);
+        return;
+      }
+      default:
+    }
+  }
+
+  #ping(flags: number, id: number, bytes: Buffer, start: number, end: number): void {
+    if (id !== 0) fault(errorCodes.protocol, 'a ping is of the connection');
+    if ((flags & flagBits.ack) === 0) {
+      const at = this.output.frame(frameTypes.ping, flagBits.ack, 0, 8);
+      bytes.copy(this.output.room, at, start, end);
+      return this.touch();
+    }
+    if (this.#pong === undefined || bytes.readUInt32BE(start) !== 0 || bytes.readUInt32BE(start + 4) !== this.#pings)
+      return this.#oddity();
+    const pong = this.#pong;
+    this.#pong = undefined;
+    pong();
+  }
+
+  #windowUpdate(id: number, change: number): void {
+    if (id !== 0) {
+      const stream = this.#known(id);
+      if (stream === undefined) return;
+      if (change > 0) return stream.grow(change);
+      this.#useReset();
+      return stream.reset(errorCodes.protocol);
+    }
+    if (change === 0) fault(errorCodes.protocol, 'a window grows by nothing');
+    this.window += change;
+    if (this.window > largestWindow) fault(errorCodes.flowControl, 'a window is too large');
+    // In turns: who could not send all stands at the end again.
+    for (const stream of this.#stalled) {
+      if (this.window <= 0) return;
+      this.#stalled.delete(stream);
+      stream.pump();
+    }
+  }
+
+  /** The stream of that number; `undefined` for one that has been. A number that was not yet used is a fault. */
+  #known(id: number): ServerStream | undefined {
+    if (id === 0 || id % 2 === 0 || id > this.#lastStream) {
+      // What was begun after our farewell is not known, and nothing that comes of it counts.
+      if (this.#closing && id % 2 === 1) return undefined;
+      fault(errorCodes.protocol, 'there is no such stream');
+    }
+    return this.#streams.get(id);
+  }
+
+  #creditConnection(): void {
+    if (this.#consumed < connectionWindow / 2) return;
+    const at = this.output.frame(frameTypes.windowUpdate, 0, 0, 4);
+    this.output.room.writeUInt32BE(this.#consumed, at);
+    this.#receiveWindow += this.#consumed;
+    this.#consumed = 0;
+    this.touch();
+  }
+}
+
+/** The payload without what it is padded with. */
+function padded(flags: number, bytes: Buffer, start: number, end: number): [number, number] {
+  if ((flags & flagBits.padded) === 0) return [start, end];
+  const from = start + 1;
+  const to = end - (bytes[start] ?? 0);
+  if (start === end || from > to) fault(errorCodes.protocol, 'a frame is padded with more than it holds');
+  return [from, to];
+}
+
+function expectBytes(expected: number, start: number, end: number): void {
+  if (end - start !== expected) fault(errorCodes.frameSize, `a frame has ${end - start} bytes where it must have ${expected}`);
+}
+
+function fault(code: number, message: string): never {
+  throw new ConnectionFault(code, message);
+}
