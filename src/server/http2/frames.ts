@@ -55,3 +55,20 @@ export class ConnectionFault extends Error {
     this.code = code;
   }
 }
+
+export function fault(code: number, message: string): never {
+  throw new ConnectionFault(code, message);
+}
+
+export function expectBytes(expected: number, start: number, end: number): void {
+  if (end - start !== expected) fault(errorCodes.frameSize, `a frame has ${end - start} bytes where it must have ${expected}`);
+}
+
+/** The payload of a frame without what it is padded with. */
+export function padded(flags: number, bytes: Uint8Array, start: number, end: number): readonly [number, number] {
+  if ((flags & flagBits.padded) === 0) return [start, end];
+  const from = start + 1;
+  const to = end - (bytes[start] ?? 0);
+  if (start === end || from > to) fault(errorCodes.protocol, 'a frame is padded with more than it holds');
+  return [from, to];
+}

@@ -26,7 +26,6 @@ export const tableBytes = 4096;
 const mostNumber = 1 << 24;
 
 const nameForm = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the tab is the one that may stand inside.
 const valueForm = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
 
 function entry(name: string, value: string): Entry {

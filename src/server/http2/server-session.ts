@@ -1,15 +1,18 @@
 import type { Socket } from 'node:net';
 import { Allowance } from './allowance.ts';
+import type { FrameHead, FrameSink } from './frame-reader.ts';
+import { FrameReader } from './frame-reader.ts';
 import {
   ConnectionFault,
   defaultFrameBytes,
   defaultWindow,
   errorCodes,
+  expectBytes,
+  fault,
   flagBits,
-  frameHeadBytes,
   frameTypes,
   largestWindow,
-  preface,
+  padded,
   settingIds,
 } from './frames.ts';
 import type { HeaderList } from './hpack.ts';
@@ -26,9 +29,7 @@ const sendBytes = 128 * 1024;
 /** A client is behind when so much waits for it in the process, bytes; above the second, nothing it sends is read. */
 const backedUpBytes = 512 * 1024;
 const deafBytes = 1024 * 1024;
-/** A header block as it comes, bytes and frames; and unpacked. */
-const blockBytes = 64 * 1024;
-const blockFrames = 16;
+/** Headers of one request, unpacked: bytes and fields. */
 const listBytes = 16 * 1024;
 const listFields = 64;
 /** Frames that are of no use, though allowed: so many at once, and so many a second. */
@@ -55,19 +56,11 @@ export interface SessionOptions {
   readonly soon: (callback: () => void) => void;
 }
 
-interface Block {
-  readonly stream: number;
-  readonly endStream: boolean;
-  readonly since: number;
-  readonly parts: Buffer[];
-  bytes: number;
-}
-
 /**
  * The server's side of one HTTP/2 connection (RFC 9113): frames, header blocks, windows, and the end of those who misuse
  * them. Nothing is pushed, no priorities are kept, and the header table of the client is not used.
  */
-export class ServerSession implements StreamCarrier {
+export class ServerSession implements StreamCarrier, FrameSink {
   readonly output = new Output();
   window = defaultWindow;
   readonly #socket: Socket;
@@ -81,11 +74,8 @@ export class ServerSession implements StreamCarrier {
   #leaving: ServerStream[] = [];
   readonly #resets: Allowance;
   readonly #odd: Allowance;
-  /** What came and is no whole frame yet. */
-  #rest: Buffer | undefined;
-  #prefaced = false;
+  readonly #reader: FrameReader;
   #greeted = false;
-  #block: Block | undefined;
   #lastStream = 0;
   #streamSendWindow = defaultWindow;
   #receiveWindow = defaultWindow;
@@ -103,6 +93,7 @@ export class ServerSession implements StreamCarrier {
     const now = options.elapsed();
     this.#resets = new Allowance(options.mostStreams, resetsPerSecond, now);
     this.#odd = new Allowance(...oddities, now);
+    this.#reader = new FrameReader(this, options.elapsed);
     socket.on('data', (chunk: Buffer) => this.#read(chunk));
     socket.on('error', () => {});
     socket.on('close', () => this.#gone());
@@ -124,7 +115,7 @@ export class ServerSession implements StreamCarrier {
 
   /** Since when headers have been coming that are not whole; `undefined`: none are. */
   get headersSince(): number | undefined {
-    return this.#block?.since;
+    return this.#reader.headersSince;
   }
 
   /** Asks for a sign of life. One at a time. */
@@ -242,7 +233,7 @@ export class ServerSession implements StreamCarrier {
   #gone(): void {
     if (this.#destroyed) return;
     this.#destroyed = true;
-    this.#rest = this.#block = this.#pong = undefined;
+    this.#pong = undefined;
     for (const stream of this.#streams.values()) stream.finish();
     for (const set of [this.#streams, this.#stalled, this.#waiting]) set.clear();
     this.#owner.closed();
@@ -250,11 +241,8 @@ export class ServerSession implements StreamCarrier {
 
   #read(chunk: Buffer): void {
     if (this.#destroyed) return;
-    const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
-    this.#rest = undefined;
     try {
-      const end = this.#readFrames(bytes);
-      if (end < bytes.length && !this.#destroyed) this.#rest = bytes.subarray(end);
+      this.#reader.read(chunk);
     } catch (error) {
       if (error instanceof ConnectionFault) this.destroy(error.code);
       else if (error instanceof UnpackError) this.destroy(errorCodes.compression);
@@ -262,40 +250,10 @@ export class ServerSession implements StreamCarrier {
     }
   }
 
-  /** Where the first frame begins that is not whole. */
-  #readFrames(bytes: Buffer): number {
-    let at = 0;
-    if (!this.#prefaced) {
-      const found = Math.min(bytes.length, preface.length);
-      if (preface.compare(bytes, 0, found, 0, found) !== 0) fault(errorCodes.protocol, 'this is no HTTP/2');
-      if (bytes.length < preface.length) return 0;
-      this.#prefaced = true;
-      at = preface.length;
-    }
-    while (bytes.length - at >= frameHeadBytes && !this.#destroyed) {
-      const length = bytes.readUIntBE(at, 3);
-      if (length > defaultFrameBytes) fault(errorCodes.frameSize, 'a frame is larger than was allowed');
-      const start = at + frameHeadBytes;
-      const end = start + length;
-      if (end > bytes.length) break;
-      const type = bytes[at + 3] as number;
-      if (!this.#greeted && type !== frameTypes.settings) fault(errorCodes.protocol, 'the first frame must be the settings');
-      this.#frame(type, bytes[at + 4] as number, bytes.readUInt32BE(at + 5) & 0x7fffffff, bytes, start, end);
-      at = end;
-    }
-    return at;
-  }
-
-  #frame(type: number, flags: number, stream: number, bytes: Buffer, start: number, end: number): void {
-    if (this.#block !== undefined && type !== frameTypes.continuation)
-      fault(errorCodes.protocol, 'another frame stands in the middle of a header block');
+  frame({ type, flags, stream, start, end }: FrameHead, bytes: Buffer): void {
     switch (type) {
       case frameTypes.data:
         return this.#data(flags, stream, bytes, start, end);
-      case frameTypes.headers:
-        return this.#headers(flags, stream, bytes, start, end);
-      case frameTypes.continuation:
-        return this.#continuation(flags, stream, bytes, start, end);
       case frameTypes.reset:
         expectBytes(4, start, end);
         return this.#reset(stream);
@@ -337,28 +295,7 @@ export class ServerSession implements StreamCarrier {
     if (isLast) stream.receiveEnd();
   }
 
-  #headers(flags: number, id: number, bytes: Buffer, start: number, end: number): void {
-    if (id % 2 === 0) fault(errorCodes.protocol, 'clients begin streams of odd numbers');
-    let [from, to] = padded(flags, bytes, start, end);
-    if ((flags & flagBits.priority) !== 0) from += 5;
-    if (from > to) fault(errorCodes.frameSize, 'a header frame has no room for its priority');
-    const endStream = (flags & flagBits.endStream) !== 0;
-    if ((flags & flagBits.endHeaders) !== 0) return this.#wholeHeaders(id, endStream, bytes, from, to);
-    this.#block = { stream: id, endStream, since: this.#options.elapsed(), parts: [bytes.subarray(from, to)], bytes: to - from };
-  }
-
-  #continuation(flags: number, id: number, bytes: Buffer, start: number, end: number): void {
-    const block = this.#block;
-    if (block === undefined || block.stream !== id) return fault(errorCodes.protocol, 'there are no headers to go on with');
-    block.parts.push(bytes.subarray(start, end));
-    block.bytes += end - start;
-    if (block.bytes > blockBytes || block.parts.length > blockFrames) fault(errorCodes.enhanceYourCalm, 'headers without an end');
-    if ((flags & flagBits.endHeaders) === 0) return;
-    this.#block = undefined;
-    this.#wholeHeaders(id, block.endStream, Buffer.concat(block.parts), 0, block.bytes);
-  }
-
-  #wholeHeaders(id: number, endStream: boolean, bytes: Buffer, start: number, end: number): void {
+  headers(id: number, endStream: boolean, bytes: Buffer, start: number, end: number): void {
     // Whatever becomes of them, later ones depend on the table.
     const list = this.#unpacker.unpack(bytes, start, end);
     if (id <= this.#lastStream) return this.#trailers(this.#streams.get(id), endStream, list);
@@ -457,8 +394,7 @@ export class ServerSession implements StreamCarrier {
       bytes.copy(this.output.room, at, start, end);
       return this.touch();
     }
-    if (this.#pong === undefined || bytes.readUInt32BE(start) !== 0 || bytes.readUInt32BE(start + 4) !== this.#pings)
-      return this.#oddity();
+    if (this.#pong === undefined || bytes.readUInt32BE(start) !== 0 || bytes.readUInt32BE(start + 4) !== this.#pings) return this.#oddity();
     const pong = this.#pong;
     this.#pong = undefined;
     pong();
@@ -501,21 +437,4 @@ export class ServerSession implements StreamCarrier {
     this.#consumed = 0;
     this.touch();
   }
-}
-
-/** The payload without what it is padded with. */
-function padded(flags: number, bytes: Buffer, start: number, end: number): [number, number] {
-  if ((flags & flagBits.padded) === 0) return [start, end];
-  const from = start + 1;
-  const to = end - (bytes[start] ?? 0);
-  if (start === end || from > to) fault(errorCodes.protocol, 'a frame is padded with more than it holds');
-  return [from, to];
-}
-
-function expectBytes(expected: number, start: number, end: number): void {
-  if (end - start !== expected) fault(errorCodes.frameSize, `a frame has ${end - start} bytes where it must have ${expected}`);
-}
-
-function fault(code: number, message: string): never {
-  throw new ConnectionFault(code, message);
 }
