@@ -11,13 +11,19 @@ export function setCondition(
   next: Pick<Condition, 'type' | 'status' | 'reason' | 'message' | 'observedGeneration'>,
   timestamp: string,
 ): void {
-  const message = next.message.length > messageLimit ? next.message.slice(0, messageLimit) : next.message;
+  // JavaScript authors hand over anything.
+  const message = plainText(next.message).slice(0, messageLimit);
   const place = conditions.findIndex((condition) => condition.type === next.type);
   const before = conditions[place];
   const lastTransitionTime = before !== undefined && before.status === next.status ? before.lastTransitionTime : timestamp;
-  const condition: Condition = { ...next, reason: conditionReason(next.reason), message, lastTransitionTime };
+  const condition: Condition = { ...next, reason: conditionReason(plainText(next.reason)), message, lastTransitionTime };
   if (place < 0) conditions.push(condition);
   else conditions[place] = condition;
+}
+
+function plainText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return value === undefined || value === null || typeof value === 'object' ? '' : String(value);
 }
 
 /** A reason in the form that `metav1.Condition` asks for: a letter, then letters, digits and `_`. */

@@ -36,6 +36,11 @@ export interface WorkloadOptions<Spec, Input> {
   readonly definition: ResourceDefinition<Spec, Input>;
   /** Every kind of child that there can be. */
   readonly children: readonly AnyResourceDefinition[];
+  /**
+   * Types of children that earlier versions made. None is made any more; those that there still are can be removed for as long
+   * as a type stands here.
+   */
+  readonly retiredChildren?: readonly string[];
   /** Computes the children; called once per reconcile. */
   getResources(request: WorkloadRequest<Spec>): readonly Desired[] | Promise<readonly Desired[]>;
   /** Turns one child into the children that stand for it; called once per child. */

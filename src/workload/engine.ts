@@ -1,5 +1,5 @@
 import type { Environment, Logger } from '../environment/index.ts';
-import { isConflictError, isNotFoundError } from '../resource/index.ts';
+import { isConflictError, isInvalidError, isNotFoundError } from '../resource/index.ts';
 import { ChildMemory } from './child-memory.ts';
 import { checkedChildren, checkIdentities, prepareChildren } from './children.ts';
 import { findCollection } from './collection.ts';
@@ -15,6 +15,7 @@ import { limited } from './limited.ts';
 import { recordOutcomes, reservedConditions } from './outcomes.ts';
 import { registerDeleteHooks } from './phases/index.ts';
 import type { Condition, Desired, GroupKind, StorePort, WorkloadEvent, WorkloadKey, WorkloadStatus, WorkloadView } from './port.ts';
+import { replaceRefused } from './refused-status.ts';
 import type { Execution } from './registry.ts';
 import { hasOwnDeletePhases } from './registry.ts';
 import { StatusDraft, sameButMessages, sameStatus } from './status-draft.ts';
@@ -32,12 +33,15 @@ export class WorkloadEngine<Spec, Input> {
   readonly definition: WorkloadDefinition<Spec, Input>;
   readonly #environment: Environment;
   readonly #childKinds: readonly GroupKind[];
+  /** With those that are only removed any more. */
+  readonly #knownKinds: readonly GroupKind[];
   readonly #memory = new Map<string, WorkloadMemory>();
 
   constructor(definition: WorkloadDefinition<Spec, Input>, environment: Environment) {
     this.definition = definition;
     this.#environment = environment;
     this.#childKinds = definition.children.map((child) => kindOfType(child.type));
+    this.#knownKinds = [...this.#childKinds, ...(definition.retiredChildren ?? []).map(kindOfType)];
   }
 
   get finalizer(): string {
@@ -107,13 +111,13 @@ export class WorkloadEngine<Spec, Input> {
       fieldManager: port.owner ?? `${definition.kind.kind}-reconciler`,
       finalizer: this.finalizer,
       kind: definition.kind,
-      childKinds: this.#childKinds,
+      childKinds: this.#knownKinds,
       ownDeletePhases: hasOwnDeletePhases(phases),
       readiness: phases.readiness,
       timestamp: () => this.#timestamp(),
       limited: (what, work) => this.#limited(what, request.signal, work),
       getResources: () => definition.getResources(own),
-      checkReady: () => checkReady?.(own) ?? true,
+      checkReady: () => (checkReady === undefined ? true : checkReady(own)),
       ...(mutate && { mutate: (child: Desired) => mutate(child, own) }),
       ...(dependencies && { dependencies: () => dependencies(own) }),
     };
@@ -256,7 +260,7 @@ export class WorkloadEngine<Spec, Input> {
     const { written } = request.status;
     if (written !== undefined) {
       const last = request.status.snapshot();
-      const outcome = sameStatus(written, last) ? 'written' : await this.#tryWriting(reconciler, request, last);
+      const outcome = sameStatus(written, last) ? 'written' : await this.#tryWriting(reconciler, request, last).catch(unlessRefused);
       if (outcome === 'gone') return none;
       if (outcome === 'dropped') return { kind: 'requeue', afterMs: 0 };
       await port.removeStatus(request.workload, call);
@@ -274,6 +278,7 @@ export class WorkloadEngine<Spec, Input> {
     request: ReconcileRequest,
     memory: WorkloadMemory,
     result: EngineResult,
+    refused = false,
   ): Promise<EngineResult> {
     const next = request.status.snapshot();
     const before = request.status.written;
@@ -293,6 +298,7 @@ export class WorkloadEngine<Spec, Input> {
       request.signal.throwIfAborted();
       memory.fresh = true;
       const failure = asError(error);
+      if (!refused && replaceRefused(reconciler, request, error)) return this.#writeStatus(reconciler, request, memory, none, true);
       if (result.kind === 'failure') return { ...result, error: new ReconcileError(result.error, failure) };
       const found = classify(error);
       return memory.afterError(found === 'terminal' ? 'failed' : found, failure).result;
@@ -336,6 +342,12 @@ export class WorkloadEngine<Spec, Input> {
     }
     memory.ready = ready;
   }
+}
+
+/** A last status that the store cannot hold is one that nobody reads any more. */
+function unlessRefused(error: unknown): 'written' {
+  if (isInvalidError(error)) return 'written';
+  throw error;
 }
 
 /** Telling must never fail a reconcile. */

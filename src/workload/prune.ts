@@ -1,5 +1,6 @@
-import { isInvalidError, isUnsupportedError } from '../resource/index.ts';
-import { asError, joinErrors } from './errors.ts';
+import { isForbiddenError, isInvalidError, isUnsupportedError } from '../resource/index.ts';
+import { typeOfKind } from './define-workload.ts';
+import { asError, joinErrors, terminalError } from './errors.ts';
 import { registerAction } from './events.ts';
 import { allowEmptyAnnotation, bearsMark, childKey, refOf } from './identity.ts';
 import { inPool } from './in-order.ts';
@@ -127,7 +128,11 @@ async function removeChild(
  * The child as it is. That it is not there, or not ours, must not be the word of a cache that lags: the entry goes for good. A
  * kind that is not served any more has no objects.
  */
-async function liveOf({ port }: Reconciler, { call, workload }: ReconcileRequest, entry: InventoryEntry): Promise<Live | undefined> {
+async function liveOf(
+  { port, childKinds }: Reconciler,
+  { call, workload }: ReconcileRequest,
+  entry: InventoryEntry,
+): Promise<Live | undefined> {
   try {
     const live = await port.get(refOf(entry), call);
     if (call.fresh === true || (live !== undefined && bearsMark(live, workload.key))) return live;
@@ -135,7 +140,12 @@ async function liveOf({ port }: Reconciler, { call, workload }: ReconcileRequest
   } catch (error) {
     // A name that cannot be one (others may have edited the status) names nothing.
     if (isUnsupportedError(error) || isInvalidError(error)) return undefined;
-    throw error;
+    if (!isForbiddenError(error) || childKinds.some(({ group, kind }) => group === entry.group && kind === entry.kind)) throw error;
+    throw terminalError(
+      'UndeclaredChild',
+      `${entry.kind}/${entry.name} was made by an earlier version of this workload, which may not touch it any more; name ${typeOfKind(entry)} in its retiredChildren`,
+      error,
+    );
   }
 }
 

@@ -1,4 +1,5 @@
 import { invalid } from '../resource/index.ts';
+import { checkedAnswer } from './answers.ts';
 import { removeCondition } from './conditions.ts';
 import { asError, classify, PendingError } from './errors.ts';
 import { recordOutcomes, reservedConditions } from './outcomes.ts';
@@ -168,10 +169,11 @@ async function runPhase(phase: Phase, reconciler: Reconciler, request: Reconcile
     if (own !== undefined) return { custom: { result: { requeueAfterMs: own } } };
     return typeof requeue === 'object' && 'custom' in requeue ? { custom: { result: requeue.custom } } : {};
   };
-  let answer: PhaseAnswer;
+  let answer: Exclude<PhaseAnswer, boolean>;
   try {
     request.signal.throwIfAborted();
-    answer = await phase.handler(reconciler, request, phase.resourceOptions);
+    const given = await phase.handler(reconciler, request, phase.resourceOptions);
+    answer = checkedAnswer<Exclude<PhaseAnswer, boolean>>(`the phase ${phase.name}`, given, 'proceed');
   } catch (error) {
     if (error instanceof PendingError) {
       const { reason, message, requeueAfterMs } = error;
@@ -179,13 +181,7 @@ async function runPhase(phase: Phase, reconciler: Reconciler, request: Reconcile
     }
     return { kind: classify(error), phase: phase.name, error: asError(error) };
   }
-  const {
-    proceed,
-    ready = true,
-    reason = 'Pending',
-    message = '',
-    requeueAfterMs,
-  } = typeof answer === 'boolean' ? { proceed: answer } : answer;
+  const { proceed, ready = true, reason = 'Pending', message = '', requeueAfterMs } = answer;
   if (proceed && ready) return { kind: 'completed' };
   const pending = { phase: phase.name, reason, message, ...customOf(requeueAfterMs) };
   return proceed ? { kind: 'unready', ...pending } : { kind: 'pending', ...pending };

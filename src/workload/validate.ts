@@ -4,13 +4,18 @@ import type { WorkloadOptions } from './define-workload.ts';
 
 /** Invalid unless the workload has a status type, and children, dependencies and a collection that are not its own kind. */
 export function validateWorkload<Spec, Input>(options: WorkloadOptions<Spec, Input>): void {
-  const { definition, children, dependencyKinds = [], collection } = options;
+  const { definition, children, retiredChildren = [], dependencyKinds = [], collection } = options;
   const issues: { path: string; message: string }[] = [];
   const own = (path: string, message: string): void => void issues.push({ path, message });
   if (definition.statusType === undefined)
     own('definition.status', `InvalidWorkload: ${definition.type} needs a status type, for example ${definition.displayType}Statuses.…`);
   if (children.some((child) => child.type === definition.type))
     own('children', `InvalidWorkload: ${definition.type} cannot be its own child`);
+  for (const type of retiredChildren) {
+    if (!/^[^.]+\../.test(type)) own('retiredChildren', `InvalidWorkload: ${type} is no type; expected one such as Things.example.dev`);
+    if (type === definition.type || children.some((child) => child.type === type))
+      own('retiredChildren', `InvalidWorkload: ${type} is ${type === definition.type ? 'the workload itself' : 'among the children too'}`);
+  }
   if (dependencyKinds.some((kind) => kind.type === definition.type))
     own('dependencyKinds', `InvalidWorkload: ${definition.type} cannot depend on its own kind`);
   if (collection?.definition.type === definition.type)

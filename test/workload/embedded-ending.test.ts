@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineResource, SteadystateError } from '../../src/resource/index.ts';
 import { orphanFinalizer, parentAnnotation, parentIdLabel } from '../../src/workload/index.ts';
 import type { AppChild } from './embedded-world.ts';
-import { apps, childrenOf, otherBoxes, World } from './embedded-world.ts';
+import { apps, boxes, childrenOf, otherBoxes, World } from './embedded-world.ts';
 
 const owner = 'Apps-reconciler';
 const companion = { namespace: 'default', type: 'AppStatuses.example.dev', id: 'app' };
@@ -69,6 +69,67 @@ describe('a child that can never be', () => {
     await world.environment.advance(1_000);
     await gone;
     expect(await world.present()).toEqual([]);
+  });
+});
+
+describe('a kind of child that an operator makes no more', () => {
+  const boxesOnly = { children: [boxes] };
+  const retired = { children: [boxes], retiredChildren: [otherBoxes.type] };
+  const withoutOthers = async (): Promise<void> => {
+    await world.halt();
+    await world.app([{ id: 'b' }]);
+  };
+
+  test('keeps a workload from its end, which says what helps; the next operator removes what there still is', async () => {
+    await start();
+    await world.app([other('o'), { id: 'b' }]);
+    await world.halt();
+    world.appOptions = boxesOnly;
+    await world.start();
+    const gone = world.state.teardownAndDestroy(apps.pointer('app'));
+    await world.environment.advance(1_000);
+    expect(await world.condition('Stalled')).toMatch(
+      /Boxes\/o was made by an earlier version .* name Boxes\.other\.dev in its retiredChildren/,
+    );
+    await world.halt();
+    world.appOptions = retired;
+    await world.start();
+    await world.environment.advance(1_000);
+    await gone;
+    expect(await world.present()).toEqual([]);
+  });
+
+  test('is pruned, waited for while somebody holds it, and found after the workload is gone', async () => {
+    await start();
+    await world.app([other('o'), { id: 'b' }]);
+    await world.ready('b');
+    await world.state.addFinalizer(otherBoxes.pointer('o'), 'busy');
+    await withoutOthers();
+    world.appOptions = retired;
+    await world.start();
+    expect(await world.condition('Ready')).toMatch(/waiting for Boxes\/o \(finalizers: busy\)/);
+    // Its end wakes the workload.
+    await world.state.removeFinalizer(otherBoxes.pointer('o'), 'busy');
+    await world.settle();
+    expect(await world.present()).toEqual(['b']);
+    expect(await world.condition('Ready')).toMatch(/^True/);
+    await world.halt();
+    world.appOptions = {};
+    await world.start();
+    await world.app([other('p')]);
+    await world.halt();
+    await forceAway();
+    world.appOptions = retired;
+    await world.start();
+    expect(await world.present()).toEqual([]);
+  });
+
+  test('is not made, and cannot be among the children as well', async () => {
+    await start(retired);
+    await world.app([other('o')]);
+    expect(await world.condition('Stalled')).toMatch(/of a kind that this workload does not declare/);
+    for (const type of [boxes.type, apps.type, 'boxes'])
+      expect(() => new World({ children: [boxes], retiredChildren: [type] }).controller()).toThrow(/InvalidWorkload: .*/);
   });
 });
 

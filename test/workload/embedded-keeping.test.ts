@@ -16,6 +16,54 @@ afterEach(async () => {
   expect(world.environment.open.counts()).toEqual({});
 });
 
+describe('what an author keeps in extra', () => {
+  const keeps = (junk: () => unknown) => ({
+    getResources: (request: Parameters<typeof childrenOf>[0] & { readonly extra: Record<string, unknown> }) => {
+      request.extra.runs = 1;
+      if (request.spec.children.length > 1) request.extra.junk = junk();
+      return childrenOf(request);
+    },
+  });
+  const cycle: Record<string, unknown> = {};
+  cycle.self = cycle;
+
+  test.each<readonly [string, () => unknown]>([
+    ['a function', () => () => 1],
+    ['a date', () => new Date(0)],
+    ['what holds itself', () => cycle],
+    ['no number', () => Number.NaN],
+  ])('%s is told in the status, once; the rest goes on, and it heals', async (_what, junk) => {
+    await start(keeps(junk) as never);
+    await world.app([{ kind: 'otherBoxes', id: 'o' }]);
+    expect(await world.condition('Ready')).toBe('True Ready');
+    await world.app([
+      { kind: 'otherBoxes', id: 'o' },
+      { kind: 'otherBoxes', id: 'p' },
+    ]);
+    for (const type of ['Ready', 'Stalled'])
+      expect(await world.condition(type)).toMatch(/InvalidStatus the status cannot be written: .*extra/);
+    expect(await world.condition('Ready')).toMatch(/^False/);
+    expect((await world.status()).extra).toEqual({ runs: 1 });
+    expect(await world.present()).toEqual(['o', 'p']);
+    const version = async (): Promise<unknown> =>
+      (await world.find({ namespace: 'default', type: 'AppStatuses.example.dev', id: 'app' }))?.metadata.version;
+    const before = await version();
+    await world.environment.advance(120_000);
+    expect(await version()).toBe(before);
+    await world.app([{ kind: 'otherBoxes', id: 'o' }]);
+    expect(await world.condition('Ready')).toBe('True Ready');
+    expect(await world.condition('Stalled')).toBe('absent');
+    await world.app([
+      { kind: 'otherBoxes', id: 'o' },
+      { kind: 'otherBoxes', id: 'p' },
+    ]);
+    const gone = world.state.teardownAndDestroy(apps.pointer('app'));
+    await world.environment.advance(1_000);
+    await gone;
+    expect(await world.present()).toEqual([]);
+  });
+});
+
 describe('what wakes a workload', () => {
   test('changes of children made by an operator before this one, of every kind, without any time', async () => {
     await start();

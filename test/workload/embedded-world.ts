@@ -65,13 +65,14 @@ export class World implements AsyncDisposable {
   stores: (type: string, spec: unknown) => unknown = (_type, spec) => spec;
   /** Kinds that the runtime serves from its cache. */
   cachedKinds: readonly Kind[] = [];
-  readonly #appOptions: AppOptions;
+  /** Of the operator that starts next. */
+  appOptions: AppOptions;
   readonly #controllerOptions: Partial<EmbeddedControllerOptions>;
   #stop: AbortController | undefined;
   #running: Promise<void> | undefined;
 
   constructor(appOptions: AppOptions = {}, controllerOptions: Partial<EmbeddedControllerOptions> = {}) {
-    this.#appOptions = appOptions;
+    this.appOptions = appOptions;
     this.#controllerOptions = controllerOptions;
     this.store = memoryState({ environment: this.environment });
     this.state = wrapCore(this.store, { environment: this.environment });
@@ -82,7 +83,7 @@ export class World implements AsyncDisposable {
       definition: apps as never,
       children: [boxes, otherBoxes],
       getResources: childrenOf,
-      ...this.#appOptions,
+      ...this.appOptions,
     };
     return embeddedWorkloadController(defineWorkload(options), { environment: this.environment, ...this.#controllerOptions });
   }

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { SteadystateError } from '../../src/resource/index.ts';
 import { notFound, versionConflict } from '../../src/state/index.ts';
 import type { HandlerFunc, PhaseOption } from '../../src/workload/index.ts';
@@ -409,4 +409,31 @@ test('registrations that do not fit are refused by name', () => {
   for (const name of ['Ready', 'Reconciling', 'Stalled', 'Paused'])
     expect(() => registry.register(name, phase, 'create')).toThrow(/conditions of the engine/);
   expect(registry.phases('create').map(({ name }) => name)).toEqual(['One']);
+});
+
+describe('what JavaScript lets an author do', () => {
+  test.each([
+    [
+      'nothing',
+      async () => undefined as never,
+      /the phase Own answered undefined; expected true, false, or \{ proceed, reason, message \}/,
+    ],
+    ['an object of another sort', async () => ({ ready: true }) as never, /the phase Own answered an object without proceed/],
+  ])('a phase that answers %s is Stalled and says so', async (_what, handler, message) => {
+    withPhase(handler);
+    expect(await harness.reconcile()).toEqual({ kind: 'none' });
+    expect(harness.condition('Own')).toBe('False Failed');
+    expect(harness.message('Stalled')).toMatch(message);
+  });
+
+  test('checkReady too; a reason and a message that are no text are made some', async () => {
+    harness = new Harness({ checkReady: () => undefined as never });
+    harness.ask({ a: 1 });
+    await harness.settle();
+    expect(harness.message('Stalled')).toMatch(/checkReady answered undefined; expected true, false, or \{ ready, reason, message \}/);
+    withPhase(async () => ({ proceed: false, reason: 7, message: null }) as never);
+    await harness.reconcile();
+    expect(harness.condition('Own')).toBe('False Unknown');
+    expect(harness.message('Own')).toBe('');
+  });
 });

@@ -54,7 +54,7 @@ export function embeddedWorkloadController<Spec, Input_>(
   /** How long the last reconcile of each workload took, milliseconds, on the monotonic clock. */
   const durations = new Map<string, number>();
   const workloadType = definition.definition.type;
-  const childTypes = new Set(definition.children.map((child) => child.type));
+  const childTypes = new Set([...definition.children.map((child) => child.type), ...(definition.retiredChildren ?? [])]);
   const companionTypes = new Map(
     [...registry].filter((child) => child.statusType !== undefined).map((child) => [child.statusType as string, child.type]),
   );

@@ -1,6 +1,7 @@
+import { checkedAnswer } from '../answers.ts';
 import { childKey, childName } from '../identity.ts';
 import { observe } from '../observe.ts';
-import type { ChildObservation, HandlerFunc } from '../types.ts';
+import type { ChildObservation, HandlerFunc, ReadyAnswer } from '../types.ts';
 
 /** All children are ready, and the workload's own check says so. A missing child is not ready; it is no error. */
 export const checkReadyPhase: HandlerFunc = async (reconciler, request) => {
@@ -14,7 +15,7 @@ export const checkReadyPhase: HandlerFunc = async (reconciler, request) => {
   if (failed.length > 0) return { proceed: false, reason: 'ChildFailed', message: [...failed, ...waiting].join('; ') };
   if (waiting.length > 0) return { proceed: false, reason: 'ChildrenNotReady', message: waiting.join('; ') };
   const answer = await reconciler.limited('checkReady', () => reconciler.checkReady(request));
-  const { ready, reason, message } = typeof answer === 'boolean' ? { ready: answer } : answer;
+  const { ready, reason, message } = checkedAnswer<ReadyAnswer>('checkReady', answer, 'ready');
   return ready ? true : { proceed: false, reason: reason ?? 'NotReady', message: message ?? 'the workload says that it is not ready' };
 };
 
