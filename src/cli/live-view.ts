@@ -34,8 +34,9 @@ class Subject implements ShownSubject {
   asked = 0;
   looking = false;
 
-  constructor(pointer: Pointer, statusType: string | undefined) {
+  constructor(pointer: Pointer, statusType: string | undefined, readiness: Readiness | undefined) {
     this.pointer = pointer;
+    this.readiness = readiness;
     this.statusType = statusType;
   }
 
@@ -51,8 +52,8 @@ class Subject implements ShownSubject {
 
 export interface LiveViewOptions {
   readonly types: TypesLookup;
-  /** Types that have no readiness are left out. */
-  readonly pointers: readonly Pointer[];
+  /** With what a first look said of them, where there was one. Types that have no readiness are left out. */
+  readonly subjects: readonly { readonly pointer: Pointer; readonly readiness?: Readiness }[];
   /** Takes the lines where nothing is drawn in place. */
   readonly tell: (line: string) => void;
 }
@@ -74,12 +75,12 @@ export class LiveView implements AsyncDisposable {
   #drawn = 0;
   #failure: unknown;
 
-  constructor(context: CommandContext, session: Session, { types, pointers, tell }: LiveViewOptions) {
+  constructor(context: CommandContext, session: Session, { types, subjects, tell }: LiveViewOptions) {
     this.#context = context;
     this.#session = session;
     this.#tell = tell;
     this.#started = context.environment.elapsed();
-    this.#subjects = pointers.map((pointer) => new Subject(pointer, statusTypeOf(types, pointer.type)));
+    this.#subjects = subjects.map(({ pointer, readiness }) => new Subject(pointer, statusTypeOf(types, pointer.type), readiness));
     this.#watches = this.#follow();
     for (const watch of this.#watches) {
       watch.catch((error: unknown) => {

@@ -287,17 +287,12 @@ test.each([
     5,
     /timed out after (?:\d+ms|[1-9]\d*s): NotYet: soon/,
   ],
-  ['wait ready: absent', ['wait', 'thing', 'none', '--for=ready', '--timeout', '50ms'], 5, /timed out after (?:\d+ms|[1-9]\d*s): NotFound/],
-  ['wait condition: in time', ['wait', 'thing', 'plain', '--for=condition=Ready', '--timeout', '50ms'], 5, /timed out/],
-  [
-    'wait jsonpath: in time',
-    ['wait', 'thing', 'plain', '--for=jsonpath={.spec.a}=1', '--timeout', '50ms'],
-    5,
-    /\{\.spec\.a\} is not there/,
-  ],
+  ['wait ready: absent', ['wait', 'thing', 'none', '--for=ready', '--timeout', '1ms'], 5, /timed out after (?:\d+ms|[1-9]\d*s): NotFound/],
+  ['wait condition: in time', ['wait', 'thing', 'plain', '--for=condition=Ready', '--timeout', '1ms'], 5, /timed out/],
+  ['wait jsonpath: in time', ['wait', 'thing', 'plain', '--for=jsonpath={.spec.a}=1', '--timeout', '1ms'], 5, /\{\.spec\.a\} is not there/],
   [
     'wait destroyed: in time',
-    ['wait', 'thing', 'going', '--for=destroyed', '--timeout', '50ms'],
+    ['wait', 'thing', 'going', '--for=destroyed', '--timeout', '1ms'],
     5,
     /still there; finalizers: hold; ask: steadystate why Things\.example\.dev going/,
   ],
@@ -308,7 +303,7 @@ test.each([
 
 describe('what was said before a failure stays', () => {
   test('apply --wait: 5 for what is not ready in time, with the reason', async () => {
-    const result = await runInProcess(place.folder, ['apply', '-f', '-', '--wait', '--timeout', '50ms'], { input });
+    const result = await runInProcess(place.folder, ['apply', '-f', '-', '--wait', '--timeout', '1ms'], { input });
     expect(result).toMatchObject({
       code: 5,
       stdout: expect.stringMatching(/^things\/plain (?:configured|unchanged)\n/),
@@ -317,7 +312,7 @@ describe('what was said before a failure stays', () => {
   });
 
   test('delete --wait: 5 for what is held', async () => {
-    expect(await runInProcess(place.folder, ['delete', 'thing', 'going', '--wait', '--timeout', '50ms'])).toMatchObject({
+    expect(await runInProcess(place.folder, ['delete', 'thing', 'going', '--wait', '--timeout', '1ms'])).toMatchObject({
       code: 5,
       stdout: 'things/going is being deleted\n',
       stderr: expect.stringContaining('finalizers: hold'),

@@ -147,7 +147,11 @@ async function showUntilReady(
   const stacks = applied.map(({ resource }) => resource.metadata).filter(({ type }) => type === stackDefinition.type);
   const ids = stacks.map(({ id }) => id);
   using limit = deadline(context, timeoutMs(context, bounded ? 120_000 : undefined));
-  await using view = new LiveView(context, session, { types, pointers: stacks, tell: (line) => io.write(line) });
+  await using view = new LiveView(context, session, {
+    types,
+    subjects: stacks.map((pointer) => ({ pointer })),
+    tell: (line) => io.write(line),
+  });
   await Promise.race([view.ready(), aborted(limit.signal)]);
   const { waiting } = view;
   await view[Symbol.asyncDispose]();

@@ -1,5 +1,5 @@
-import type { Pointer } from '../../resource/index.ts';
-import { findError, isTombstone, pointerText, visibleText } from '../../resource/index.ts';
+import type { Pointer, Readiness } from '../../resource/index.ts';
+import { isTombstone, pointerText, visibleText } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline } from '../context.ts';
 import { ExitError, exitCodes } from '../exit-codes.ts';
@@ -15,7 +15,7 @@ export type WaitAnswer = { readonly done: true } | { readonly done: false; reado
 
 /**
  * Looks anew at each change of a resource or of its companion, until the look says that it is done. An absent resource is
- * waited for; one that was there and vanished ends it with 3.
+ * waited for; one that was there and vanished ends it with 3. It is looked at once, however short the time.
  */
 export async function waitOn(
   context: CommandContext,
@@ -28,7 +28,6 @@ export async function waitOn(
   const statusType = statusTypeOf(types, pointer.type);
   using limit = deadline(context, limitMs);
   const started = context.environment.elapsed();
-  let reason = 'it was not looked at yet';
   const wake = new Wake();
   using progress = showProgress(context, `waiting for ${pointer.type.split('.')[0]?.toLowerCase()}/${pointer.id}`);
   let seen = false;
@@ -46,6 +45,11 @@ export async function waitOn(
     });
     wake.ring();
   };
+  const timedOut = (reason: string): ExitError =>
+    new ExitError(
+      exitCodes.timedOut,
+      `${pointerText(pointer)}: timed out after ${elapsedText(context.environment.elapsed() - started)}: ${visibleText(reason)}`,
+    );
   const watches = [
     watch(pointer, true),
     ...(statusType === undefined ? [] : [watch({ namespace: pointer.namespace, type: statusType, id: pointer.id }, false)]),
@@ -58,28 +62,17 @@ export async function waitOn(
   }
   try {
     for (;;) {
-      if (limit.expired())
-        throw new ExitError(
-          exitCodes.timedOut,
-          `${pointerText(pointer)}: timed out after ${elapsedText(context.environment.elapsed() - started)}: ${visibleText(reason)}`,
-        );
-      limit.signal.throwIfAborted();
+      if (!limit.expired()) limit.signal.throwIfAborted();
       const answer = await look();
       if (answer.done) return;
-      reason = answer.reason;
-      progress.at(reason);
+      progress.at(answer.reason);
       if (answer.failed !== undefined) throw new ExitError(exitCodes.failed, `${pointerText(pointer)}: ${visibleText(answer.failed)}`);
+      // Watches fail when the time runs out; that the resource is gone is known for good.
+      if (failure instanceof ExitError) throw failure;
+      if (limit.expired()) throw timedOut(answer.reason);
       if (failure !== undefined) throw failure;
       await wake.wait(limit.signal);
     }
-  } catch (error) {
-    if (limit.expired() && !(error instanceof ExitError) && findError(error) === undefined) {
-      throw new ExitError(
-        exitCodes.timedOut,
-        `${pointerText(pointer)}: timed out after ${elapsedText(context.environment.elapsed() - started)}: ${visibleText(reason)}`,
-      );
-    }
-    throw error;
   } finally {
     limit[Symbol.dispose]();
     limit.stop();
@@ -132,12 +125,15 @@ export async function waitForReady(
   limitMs: number | undefined,
 ): Promise<number> {
   const { io, environment } = context;
-  const pointers: Pointer[] = [];
-  for (const pointer of resources) if ((await session.readiness(pointer)) !== undefined) pointers.push(pointer);
-  if (pointers.length === 0) return exitCodes.ok;
+  const subjects: { readonly pointer: Pointer; readonly readiness: Readiness }[] = [];
+  for (const pointer of resources) {
+    const found = await session.readiness(pointer);
+    if (found !== undefined) subjects.push({ pointer, readiness: found.readiness });
+  }
+  if (subjects.length === 0) return exitCodes.ok;
   const started = environment.elapsed();
   using limit = deadline(context, limitMs);
-  await using view = new LiveView(context, session, { types, pointers, tell: (line) => io.writeError(line) });
+  await using view = new LiveView(context, session, { types, subjects, tell: (line) => io.writeError(line) });
   const over = new Promise<void>((resolve) => {
     if (limit.signal.aborted) resolve();
     limit.signal.addEventListener('abort', () => resolve(), { once: true });
@@ -146,7 +142,7 @@ export async function waitForReady(
   const [failed, waiting] = [new Set(view.failed), new Set(view.waiting)];
   await view[Symbol.asyncDispose]();
   const isWaiting = (pointer: Pointer): boolean => [...waiting].some((each) => each.pointer === pointer);
-  for (const pointer of pointers) if (!isWaiting(pointer)) io.write(`${visibleText(pointer.id)} is ready\n`);
+  for (const { pointer } of subjects) if (!isWaiting(pointer)) io.write(`${visibleText(pointer.id)} is ready\n`);
   if (!limit.expired()) io.signal.throwIfAborted();
   let exitCode: number = exitCodes.ok;
   for (const subject of waiting) {

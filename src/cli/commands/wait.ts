@@ -64,9 +64,13 @@ async function look(
   types: TypesLookup,
   pointer: Pointer,
 ): Promise<{ readonly resource: Resource; readonly companion: Resource | undefined } | undefined> {
+  const resource = await present(session, pointer);
+  return resource && { resource, companion: await companionOf(session.state, types, resource) };
+}
+
+async function present(session: Session, pointer: Pointer): Promise<Resource | undefined> {
   try {
-    const resource = await session.state.get(pointer);
-    return { resource, companion: await companionOf(session.state, types, resource) };
+    return await session.state.get(pointer);
   } catch (error) {
     if (isNotFoundError(error)) return undefined;
     throw error;
@@ -100,7 +104,6 @@ export async function waitDestroyed(
   told?: (resource: Resource) => void,
 ): Promise<void> {
   using limit = deadline(context, limitMs);
-  let last: Resource | undefined;
   let uid: string | undefined;
   try {
     for await (const event of await session.state.watch(pointer, { signal: limit.signal })) {
@@ -109,15 +112,17 @@ export async function waitDestroyed(
       if (event.type !== 'created' && event.type !== 'updated') continue;
       uid ??= event.resource.metadata.uid;
       if (uid !== event.resource.metadata.uid) return;
-      last = event.resource;
-      told?.(last);
+      told?.(event.resource);
     }
   } catch (error) {
     // The time may run out before the watch stands.
     if (!limit.expired()) throw error;
   }
   if (limit.expired()) {
-    const holders = last?.metadata.finalizers ?? [];
+    // Also when the time ran out before the first event, what is told is how it is.
+    const found = await present(session, pointer);
+    if (found === undefined || (uid !== undefined && found.metadata.uid !== uid)) return;
+    const holders = found.metadata.finalizers;
     throw new ExitError(
       exitCodes.timedOut,
       `${pointerText(pointer)} is still there${holders.length > 0 ? `; finalizers: ${holders.map(visibleText).join(', ')}` : ''}; ask: steadystate why ${shellWord(pointer.type)} ${commandWords(pointer)}`,
