@@ -44,6 +44,8 @@ const seenBy: Readonly<Record<string, string>> = {
   'what stops to match a query is not told': 'watchKind: W11',
   'what starts to match a query comes as updated': 'watchKind: W11',
   'a query is not looked at': 'watchKind: id queries, label queries',
+  'a watch begins with the value before the last write': 'watchKind: contents are as new',
+  'the contents of a watch hold what was destroyed last': 'watchKind: contents are as new',
   'a watch of one resource has no first event': 'watch: of what is not there',
   'a watch is established late': 'watch: a change after its promise resolved',
   'a bookmark that is no good starts from now': 'bookmarks: W9',

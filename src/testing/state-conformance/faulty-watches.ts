@@ -1,3 +1,4 @@
+import type { Pointer, Resource } from '../../resource/index.ts';
 import { isInvalidBookmarkError } from '../../resource/index.ts';
 import type { StateEvent } from '../../state/index.ts';
 import type { Fault } from './faulty-stores.ts';
@@ -96,6 +97,51 @@ export const watchFaults: Readonly<Record<string, Fault>> = {
       () => (batch) => batch,
       ({ labelQueries: _labels, ...options }) => options,
     ),
+  'a watch begins with the value before the last write': (core, environment) => {
+    const previous = new Map<string, Resource>();
+    const remembers = over(core, {
+      async update(resource, call) {
+        const before = await core.get(resource.metadata as Pointer);
+        const written = await core.update(resource, call);
+        previous.set(resource.metadata.id, before);
+        return written;
+      },
+    });
+    return withEvents(remembers, environment, (options, about) => {
+      const stale = new Map(previous);
+      let begins = about === 'one' ? options.startFromBookmark === undefined : options.bootstrapContents === true;
+      return (batch) => {
+        const late: StateEvent[] = [];
+        const early = batch.map((event) => {
+          const old = begins && event.type === 'created' ? stale.get(event.resource.metadata.id) : undefined;
+          if (about === 'one' || event.type === 'bootstrapped') begins = false;
+          if (event.type !== 'created' || old === undefined) return event;
+          late.push({ type: 'updated', resource: event.resource, old, revision: Number(event.resource.metadata.version) });
+          return { type: 'created' as const, resource: old };
+        });
+        return [...early, ...late];
+      };
+    });
+  },
+  'the contents of a watch hold what was destroyed last': (core, environment) => {
+    let gone: Resource | undefined;
+    const remembers = over(core, {
+      async destroy(pointer, call) {
+        const before = await core.get(pointer);
+        await core.destroy(pointer, call);
+        gone = before as Resource;
+      },
+    });
+    return withEvents(remembers, environment, (options) => {
+      let first = options.bootstrapContents === true ? gone : undefined;
+      return (batch) => {
+        const stale = first;
+        first = undefined;
+        if (stale === undefined) return batch;
+        return [{ type: 'created', resource: stale }, ...batch, { type: 'destroyed', resource: stale }];
+      };
+    });
+  },
   'a watch of one resource has no first event': (core, environment) =>
     withEvents(core, environment, (options, about) =>
       eachEvent((event, index) => (about === 'one' && index === 0 && options.startFromBookmark === undefined ? undefined : event))(),

@@ -39,6 +39,32 @@ export const watchKindCases: readonly Case[] = [
     },
   },
   {
+    name: 'watchKind: contents are as new as what was acknowledged, in every sort of watch, so that nothing is told again',
+    async run(world) {
+      let written = await world.create('x', 1);
+      for (let size = 2; size <= 5; size++) {
+        written = await world.resize('x', size);
+        await world.create('gone');
+        await world.core.destroy(world.pointer('gone'));
+        const options = { bootstrapContents: true };
+        const ofKind = [await world.watchKind(options), await world.watchBatches(options)];
+        if (world.capabilities.multiKindWatch) ofKind.push(await world.watchKinds([world.kind, world.otherKind], options));
+        const readers = [...ofKind, await world.watch('x')];
+        const next = await world.resize('x', size * 10);
+        for (const reader of readers) {
+          const events = await reader.take(reader === readers.at(-1) ? 2 : 3);
+          assert.deepEqual(
+            events.filter(({ type }) => type !== 'bootstrapped').map((event) => 'resource' in event && [event.type, event.resource]),
+            [
+              ['created', written],
+              ['updated', next],
+            ],
+          );
+        }
+      }
+    },
+  },
+  {
     name: 'watchKind: bootstrapBookmark gives one noop with a bookmark, after bootstrapped',
     async run(world) {
       await world.create('a');
