@@ -34,7 +34,12 @@ function fieldText(value: unknown): string {
   if (value instanceof Error) return escapeControls(JSON.stringify(value.message));
   if (typeof value === 'bigint') return String(value);
   if (typeof value === 'string' && /^[\w./:@-]+$/.test(value)) return value;
-  return escapeControls(JSON.stringify(value) ?? 'undefined');
+  try {
+    return escapeControls(JSON.stringify(value) ?? 'undefined');
+  } catch {
+    // In a circle, or with a bigint inside: the line is worth more than the field.
+    return '(cannot be shown)';
+  }
 }
 
 /** Control characters, and what turns the reading order or is not seen. */

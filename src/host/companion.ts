@@ -1,5 +1,5 @@
 import type { Pointer, Resource, ResourceDefinition } from '../resource/index.ts';
-import { isNotFoundError, sameValue } from '../resource/index.ts';
+import { isNotFoundError, sameValue, thrownText } from '../resource/index.ts';
 import type { ControllerContext } from '../runtime/index.ts';
 
 /** A resource, or `undefined` when it is not there. */
@@ -83,7 +83,7 @@ export function systemCode(error: unknown): string {
 
 /** What a person can do about a system error, in front of what the system says. */
 export function systemText(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = thrownText(error);
   const advice: Readonly<Record<string, string>> = {
     EACCES: 'no permission; change the permissions, or the user that runs this program',
     EPERM: 'not allowed to this user',

@@ -1,4 +1,5 @@
 import type { Environment } from '../environment/index.ts';
+import { thrownText } from '../resource/index.ts';
 import { OutputSearch } from './output-file.ts';
 import type { ProcessSpec } from './process-definition.ts';
 import { checkOnce, lineMatcher } from './readiness-check.ts';
@@ -39,7 +40,7 @@ export class ReadinessWatch {
     this.#options = options;
     this.ready = options.ready;
     this.#ended = this.#run(this.#stop.signal).catch((error: unknown) => {
-      if (!this.#stop.signal.aborted) this.#tell(false, error instanceof Error ? error.message : String(error));
+      if (!this.#stop.signal.aborted) this.#tell(false, thrownText(error));
     });
   }
 

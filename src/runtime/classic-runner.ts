@@ -1,5 +1,5 @@
 import type { Kind, Metadata, Pointer } from '../resource/index.ts';
-import { invalid } from '../resource/index.ts';
+import { invalid, thrownText } from '../resource/index.ts';
 import { AccessLimits } from './access.ts';
 import type { ContextOptions } from './context.ts';
 import { controllerContext } from './context.ts';
@@ -204,7 +204,7 @@ export class ClassicRunner implements Runner {
   #failed(error: unknown): void {
     this.#instruments.failures.add(1, this.#instruments.labels);
     this.#failures++;
-    this.#lastError = error instanceof Error ? error.message : String(error);
+    this.#lastError = thrownText(error);
     this.#failingSince ??= this.#options.environment.timestamp();
   }
 }

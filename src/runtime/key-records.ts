@@ -1,6 +1,6 @@
 import type { Environment, Logger } from '../environment/index.ts';
 import type { Pointer } from '../resource/index.ts';
-import { pointerText } from '../resource/index.ts';
+import { pointerText, thrownText } from '../resource/index.ts';
 import { pointerOfKey } from './keys.ts';
 import type { KeyStatus } from './runtime.ts';
 
@@ -84,7 +84,7 @@ export class KeyRecords {
 
   /** Events may run a failing key very often: what is new is logged, and else less and less often. */
   failed(record: KeyRecord, error: unknown): void {
-    const text = error instanceof Error ? error.message : String(error);
+    const text = thrownText(error);
     const now = this.#environment.elapsed();
     record.failures++;
     record.blockedBecause = undefined;
