@@ -140,7 +140,9 @@ async function attempt(
 ): Promise<ChildOutcome> {
   const { status, workload, memory } = request;
   const digest = desiredDigest(child);
-  const decision = await decide(reconciler, request, child, call);
+  let decision = await decide(reconciler, request, child, call);
+  if (decision.kind === 'pending' && (await isEnded(reconciler, request, decision.live)))
+    decision = await decide(reconciler, request, child, { ...call, fresh: true });
   if (decision.kind === 'finished') {
     const seen: ChildObservation = { live: undefined, ready: true, failed: false, reason: 'Done', message: '' };
     request.seen.set(childKey(child.ref), seen);
@@ -182,6 +184,19 @@ async function attempt(
     registerAction(reconciler, request, action, child.ref, `${action.toLowerCase()} ${childName(child)}`);
   }
   return { kind: 'done', seen: note(reconciler, request, child, applied.live) };
+}
+
+/**
+ * Whether a child of ours that is being deleted, and that nobody holds, is gone by now. Where there is no collector it goes only
+ * when somebody takes the last step, and its parent is the one that wants another in its place.
+ */
+async function isEnded(reconciler: Reconciler, request: ReconcileRequest, live: Live | undefined): Promise<boolean> {
+  const { port } = reconciler;
+  if (live === undefined || !live.deleting || live.finalizers.length > 0 || port.caps.garbageCollector) return false;
+  if (!bearsMark(live, request.workload.key)) return false;
+  if ((await port.remove(live.ref, live.uid, { ...request.call, propagation: 'Foreground' })) !== 'gone') return false;
+  registerAction(reconciler, request, 'Deleted', live.ref, `deleted ${live.ref.kind}/${live.ref.name}`);
+  return true;
 }
 
 /** Notes in the inventory that a child is there as desired, and that it has done its work where it will go by itself. */

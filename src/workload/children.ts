@@ -1,4 +1,4 @@
-import { comparableDigests, digest, freezeSpec, nameProblem } from '../resource/index.ts';
+import { comparableDigests, digest, freezeSpec, nameProblem, thrownText } from '../resource/index.ts';
 import { terminalError } from './errors.ts';
 import { childKey, childName, parentAnnotation, parentId, parentIdLabel, parentMark } from './identity.ts';
 import { ordersByDependency } from './in-order.ts';
@@ -74,7 +74,7 @@ function freezeBody(child: Desired): unknown {
   try {
     return freezeSpec(child.body);
   } catch (error) {
-    throw terminalError('InvalidChild', `${childName(child)}: ${error instanceof Error ? error.message : String(error)}`, error);
+    throw terminalError('InvalidChild', `${childName(child)}: ${thrownText(error)}`, error);
   }
 }
 

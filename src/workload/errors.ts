@@ -1,4 +1,4 @@
-import { errorCode, findError, isVersionConflictError, SteadystateError } from '../resource/index.ts';
+import { errorCode, findError, isVersionConflictError, thrownText } from '../resource/index.ts';
 
 /** An error that another try cannot mend: Stalled instead of a retry. */
 export class TerminalError extends Error {
@@ -110,5 +110,5 @@ export function retryAfterMs(error: unknown): number | undefined {
 }
 
 export function asError(error: unknown): Error {
-  return error instanceof Error ? error : new SteadystateError('Unavailable', String(error));
+  return error instanceof Error && typeof error.message === 'string' ? error : new Error(thrownText(error), { cause: error });
 }

@@ -1,4 +1,6 @@
 import type { Readiness } from '../resource/index.ts';
+import { thrownText } from '../resource/index.ts';
+import { checkedReadiness } from './answers.ts';
 import type { Condition, GroupKind, Live } from './port.ts';
 
 /** A rule for one kind of child; `undefined`: the general rules decide. */
@@ -49,12 +51,13 @@ export function readiness(live: Live | undefined, rules?: ReadinessRules): Readi
   return ready.status === 'True' ? current : inProgress(ready.reason, ready.message);
 }
 
-/** A rule that throws fails the one child, with what it said. */
+/** A rule that throws, or answers what is none, fails the one child, with what it said. */
 function byRule(live: Live, rules: ReadinessRules | undefined): Readiness | undefined {
   try {
-    return rules?.find(live.ref)?.(live);
+    const found = rules?.find(live.ref)?.(live);
+    return found === undefined ? undefined : checkedReadiness(found);
   } catch (error) {
-    return { status: 'Failed', reason: 'RuleFailed', message: error instanceof Error ? error.message : String(error) };
+    return { status: 'Failed', reason: 'RuleFailed', message: thrownText(error) };
   }
 }
 

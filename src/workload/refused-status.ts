@@ -1,4 +1,4 @@
-import { isInvalidError } from '../resource/index.ts';
+import { isInvalidError, thrownText } from '../resource/index.ts';
 import { findCondition, removeCondition, setCondition } from './conditions.ts';
 import { registerAction } from './events.ts';
 import type { ReconcileRequest, Reconciler } from './types.ts';
@@ -17,7 +17,7 @@ export function replaceRefused(reconciler: Reconciler, request: ReconcileRequest
   const isNews = findCondition(written?.conditions ?? [], 'Ready')?.reason !== reason;
   status.extra = { ...written?.extra };
   status.conditions = [...(written?.conditions ?? [])];
-  const message = `the status cannot be written: ${error instanceof Error ? error.message : String(error)}; what is kept in extra is plain data`;
+  const message = `the status cannot be written: ${thrownText(error)}; what is kept in extra is plain data`;
   for (const [type, value] of [
     ['Ready', 'False'],
     ['Stalled', 'True'],

@@ -1,5 +1,5 @@
 import { invalid } from '../resource/index.ts';
-import { checkedAnswer } from './answers.ts';
+import { checkedAnswer, isTime, timeExpected } from './answers.ts';
 import { removeCondition } from './conditions.ts';
 import { asError, classify, PendingError } from './errors.ts';
 import { recordOutcomes, reservedConditions } from './outcomes.ts';
@@ -94,6 +94,10 @@ export class Registry {
     const collected: PhaseOptions = { requeue: undefined, resourceOptions: [] };
     for (const option of options) option(collected);
     const { requeue } = collected;
+    if (typeof requeue?.result === 'object' && !isTime(requeue.result.requeueAfterMs))
+      throw invalid([
+        { path: `phase ${name}`, message: `requeueAfterMs: ${timeExpected}, found ${String(requeue.result.requeueAfterMs)}` },
+      ]);
     phases.push({
       name,
       handler,

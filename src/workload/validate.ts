@@ -1,10 +1,11 @@
 import type { AnyResourceDefinition } from '../resource/index.ts';
 import { invalid } from '../resource/index.ts';
+import { isTime } from './answers.ts';
 import type { WorkloadOptions } from './define-workload.ts';
 
-/** Invalid unless the workload has a status type, and children, dependencies and a collection that are not its own kind. */
+/** Invalid unless the workload has a status type, children, dependencies and a collection that are not its own kind, and times that are some. */
 export function validateWorkload<Spec, Input>(options: WorkloadOptions<Spec, Input>): void {
-  const { definition, children, retiredChildren = [], dependencyKinds = [], collection } = options;
+  const { definition, children, retiredChildren = [], dependencyKinds = [], collection, resyncMs, deadlineMs } = options;
   const issues: { path: string; message: string }[] = [];
   const own = (path: string, message: string): void => void issues.push({ path, message });
   if (definition.statusType === undefined)
@@ -20,6 +21,9 @@ export function validateWorkload<Spec, Input>(options: WorkloadOptions<Spec, Inp
     own('dependencyKinds', `InvalidWorkload: ${definition.type} cannot depend on its own kind`);
   if (collection?.definition.type === definition.type)
     own('collection', `InvalidWorkload: ${definition.type} cannot be its own collection`);
+  for (const [name, ms] of Object.entries({ resyncMs, deadlineMs }))
+    if (ms !== undefined && !(isTime(ms) && ms > 0))
+      own(name, `InvalidWorkload: expected a finite number of milliseconds above 0, found ${String(ms)}`);
   if (issues.length > 0) throw invalid(issues);
 }
 

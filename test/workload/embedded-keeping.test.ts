@@ -100,8 +100,6 @@ describe('what wakes a workload', () => {
     await world.app([{ id: 'a' }]);
     await world.ready('a');
     await world.state.teardown(boxes.pointer('a'), { owner: 'Apps-reconciler' });
-    await world.settle();
-    expect(await world.condition('Create-Resources')).toContain('False Pending a: is being deleted');
     await world.state.destroy(boxes.pointer('a'), { owner: 'Apps-reconciler' });
     await world.settle();
     expect(await world.present()).toEqual(['a']);

@@ -1,5 +1,6 @@
 import type { Readiness, Resource, ResourceDefinition } from '../../resource/index.ts';
-import { digest } from '../../resource/index.ts';
+import { digest, thrownText } from '../../resource/index.ts';
+import { checkedReadiness } from '../answers.ts';
 
 /** What a companion may say of its resource. One of the first two tells what it was computed from. */
 interface CompanionSpec {
@@ -41,16 +42,17 @@ export function resourceReadiness(
   return current;
 }
 
-/** A rule that throws (on a spec that was written past its schema, say) fails this one resource. */
+/** A rule that throws, or answers what is none (on a spec that was written past its schema, say) fails this one resource. */
 function byDefinition(
   definition: Pick<ResourceDefinition, 'ready'> | undefined,
   resource: Resource,
   companion: Resource | undefined,
 ): boolean | Readiness | undefined {
   try {
-    return definition?.ready?.(resource, companion?.spec);
+    const ruled = definition?.ready?.(resource, companion?.spec);
+    return ruled === undefined || typeof ruled === 'boolean' ? ruled : checkedReadiness(ruled);
   } catch (error) {
-    return { status: 'Failed', reason: 'RuleFailed', message: error instanceof Error ? error.message : String(error) };
+    return { status: 'Failed', reason: 'RuleFailed', message: thrownText(error) };
   }
 }
 

@@ -7,6 +7,7 @@ import {
   isUnsupportedError,
   pointerText,
   SteadystateError,
+  thrownText,
   visibleText,
 } from '../../resource/index.ts';
 import type { State } from '../../state/index.ts';
@@ -82,7 +83,7 @@ export async function releaseFinalizer(
   } catch (error) {
     const outcome = errorCode(error) === 'Ambiguous' ? await lookUp(state, pointer, uid, request.finalizer) : undefined;
     if (outcome !== undefined) return { ...outcome, record: await conclude(state, record, 'released') };
-    const found = error instanceof Error ? error.message : String(error);
+    const found = thrownText(error);
     await conclude(state, record, errorCode(error) === 'Ambiguous' ? 'unknown' : 'failed', found).catch((cause: unknown) => {
       // The record says that it was begun, which is true; the first error is the one to tell.
       environment.log.log('error', `the outcome of ${record.metadata.id} could not be recorded`, { error: cause });
