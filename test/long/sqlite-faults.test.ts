@@ -170,4 +170,33 @@ describe.runIf(process.platform === 'linux')('a disk that fails', () => {
     const { open, closing } = await everyCall({ calls, error: 'EIO' }, { large: true });
     expect(Object.keys(open).length + closing).toBeGreaterThan(0);
   });
+
+  test('a sync that fails while the log is folded in, which no write waits for, is told at once', async () => {
+    for (let when = 1; ; when++) {
+      const file = join(folder, `folding-${when}.db`);
+      const trace = `${file}.trace`;
+      await using made = await openSqliteState({ file, environment });
+      await made.create(thing('first', 1));
+      await made[Symbol.asyncDispose]();
+      // Of the file itself: beside commits, whose syncs are the log's.
+      const inject = `inject=fsync,fdatasync:error=EIO:when=${when}`;
+      const under = ['strace', '-f', '-qq', '-P', file, '-o', trace, '-e', 'trace=fsync,fdatasync', '-e', inject];
+      const { program, opened } = await StoreProgram.start({ file, under });
+      await using _program = program;
+      if (opened.code !== undefined) continue;
+      const spec = { long: 900_000 };
+      const created = await program.together(Array.from({ length: 12 }, (_, index) => ['create', thing(`large-${index}`, spec)]));
+      expect(created.map(({ code }) => code)).toEqual(Array.from({ length: 12 }, () => undefined));
+      // Settles when the store stops: nothing else is written.
+      const waited = await program.call('waitForRevision', 1_000_000);
+      expect(waited).toMatchObject({ code: 'Unavailable', message: expect.stringContaining('check the disk') });
+      expect(readFileSync(trace, 'utf8')).toContain('(INJECTED)');
+      expect(await program.call('create', thing('late', 1))).toMatchObject({ code: 'Unavailable' });
+      expect((await program.call('get', { ...kind, id: 'large-11' })).code).toBeUndefined();
+      await program.kill();
+      await using state = await openSqliteState({ file, environment });
+      expect((await state.list(kind)).items).toHaveLength(13);
+      return;
+    }
+  });
 });

@@ -238,6 +238,7 @@ export class Broker implements CoreState, AsyncDisposable {
     if (this.#stopped !== undefined || this.#failure !== undefined) return;
     this.#stopped = error;
     if (error.code === 'Corrupt') this.#failure = error;
+    this.#environment.log.log('error', 'the store takes no more writes', { code: error.code, error: error.message });
     this.#watchers.failAll(error);
     this.#revisionWaiters.fail(error);
   }

@@ -2,6 +2,7 @@ import { closeSync, openSync, rmSync, statfsSync, truncateSync, writeSync } from
 import { dirname } from 'node:path';
 import type { Database, Statement } from './driver.ts';
 import { resultCode, sqliteFull } from './driver.ts';
+import { LogGauge } from './log-gauge.ts';
 import { sizeOf } from './side-file.ts';
 
 const pageBytes = 4096;
@@ -16,6 +17,8 @@ const forOneDestroy = 128 * 1024;
 /** What the write-ahead log keeps of its size when it begins anew, and while the disk is full. */
 const keptLogBytes = 16 * 1024 * 1024;
 const keptWhenFull = 256 * 1024;
+/** The write-ahead log is folded into the file at this size, pages. */
+const foldedAtPages = 2000;
 /** The largest number of pages that SQLite knows. */
 const anyPages = 4_294_967_294;
 
@@ -31,6 +34,7 @@ export class DiskRoom {
   readonly #database: Database;
   readonly #maxPages: number;
   readonly #pageCount: Statement;
+  readonly #gauge: LogGauge;
   #reserved: number;
   /** Pages of the file itself, as of the last fold. */
   #foldedPages: number;
@@ -44,6 +48,9 @@ export class DiskRoom {
     this.#database = database;
     this.#maxPages = maxPages ?? anyPages;
     this.#pageCount = database.prepare('PRAGMA page_count');
+    // SQLite would fold the log in inside a commit, and tell nobody when that failed.
+    database.exec('PRAGMA wal_autocheckpoint = 0');
+    this.#gauge = new LogGauge(file, Number(database.prepare('PRAGMA page_size').get()?.page_size), foldedAtPages);
     // What a program that was killed left behind serves again.
     this.#reserved = sizeOf(this.#path) ?? 0;
     this.#least = maxPages === undefined && freeBytes(file) > ampleFactor * ampleReserve ? ampleReserve : leastReserve;
@@ -60,7 +67,7 @@ export class DiskRoom {
   /** After a write is durable. */
   afterCommit(): void {
     const grown = (this.#pages() - this.#foldedPages) * pageBytes;
-    if (this.#full || grown > this.#reserved - forOneDestroy) this.fold();
+    if (this.#full || grown > this.#reserved - forOneDestroy || this.#gauge.reached()) this.fold();
     if (this.#full) this.#tryToLeave();
     else if (this.#wanted() >= this.#reserved * 2) this.#take(this.#wanted());
   }
@@ -88,6 +95,7 @@ export class DiskRoom {
 
   /** While the lock is still held. */
   remove(): void {
+    this.#gauge.close();
     this.#drop();
   }
 

@@ -11,9 +11,6 @@ import { applicationId, tables } from './schema.ts';
 import type { SideNotes } from './side-file.ts';
 import { announceUse, isWritable, readSideFile, sizeOf } from './side-file.ts';
 
-/** The write-ahead log is folded into the file at this size, pages of 4 KiB. */
-const checkpointPages = 2000;
-
 export interface OpenedFile {
   readonly database: Database;
   readonly head: Head;
@@ -100,7 +97,6 @@ function lock(file: string, notes: SideNotes | undefined, maxPages: number | und
     database.exec('BEGIN EXCLUSIVE; COMMIT');
     announceUse(file);
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
-    database.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`);
     if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
     // The lock is taken by the first write transaction.
     database.exec('BEGIN IMMEDIATE; COMMIT');

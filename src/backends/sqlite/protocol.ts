@@ -75,6 +75,8 @@ export type WorkerMessage =
   | CommitAnswer
   | RowsMessage
   | { readonly type: 'answer'; readonly sequence: number; readonly value: unknown }
+  /** The disk failed while nobody waited for it: the store takes no more writes. */
+  | { readonly type: 'stopped'; readonly failure: WorkerFailure }
   | { readonly type: 'failure'; readonly sequence: number; readonly failure: WorkerFailure };
 
 /** An error of the worker; made into one of the family on the other side. */

@@ -69,6 +69,7 @@ export async function openSqliteState(options: SqliteStateOptions): Promise<Sqli
       ...(options.pendingLimit !== undefined && { pendingLimit: options.pendingLimit }),
       ...(options.idleBookmarkMs !== undefined && { idleBookmarkMs: options.idleBookmarkMs }),
     });
+    worker.onStopped = (error) => broker.poison(error);
     await worker.load((message) => loadRows(broker, file, message));
     return withClose(
       broker,

@@ -308,6 +308,7 @@ test('the write-ahead log is folded in, and gone after the end', () => {
       Array.from({ length: 250 }, () => create(++revision, `n${revision}`, record)),
       0,
     );
+    store.noteCommitted();
     largest = Math.max(largest, statSync(`${file}-wal`).size);
   }
   expect(statSync(file).size).toBeGreaterThan(20_000_000);

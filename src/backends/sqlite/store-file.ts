@@ -10,7 +10,7 @@ import type { Head } from './head.ts';
 import { toggle, writeHead } from './head.ts';
 import { openFile, putHead } from './open-file.ts';
 import { PackedRows, packedRowsAfter } from './packed-rows.ts';
-import type { HistoryRow, OpenedStore, OpenRequest, RowsMessage, WriteMessage } from './protocol.ts';
+import type { HistoryRow, OpenedStore, OpenRequest, RowsMessage, WorkerFailure, WriteMessage } from './protocol.ts';
 import { checkHistory, readHistory } from './read-history.ts';
 import { created, destroyed, updated } from './schema.ts';
 import { SideFile } from './side-file.ts';
@@ -42,10 +42,13 @@ export class StoreFile {
   #head: Head;
   readonly #onCommit = new Set<(writes: readonly WriteMessage[]) => void>();
   #stopped: StoreFailure | undefined;
+  /** Told once when the disk fails in a work that no caller of a write waits for. */
+  readonly #onStopped: (failure: WorkerFailure) => void;
   #historyChecked = false;
   #ageCheckedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(request: OpenRequest) {
+  constructor(request: OpenRequest, onStopped: (failure: WorkerFailure) => void = () => {}) {
+    this.#onStopped = onStopped;
     const file = ownPath(request.file);
     this.#file = file;
     this.#historyLimit = request.historyLimit;
@@ -101,9 +104,11 @@ export class StoreFile {
         this.#onCommit.add(listen);
         return { [Symbol.dispose]: () => void this.#onCommit.delete(listen) };
       },
-      forget: (upTo) => this.#orStop(() => this.#transaction((head) => this.#forgetUpTo(head, upTo), { writeHead: true })),
-      fold: () => this.#orStop(() => this.#room.fold()),
-      makeRoom: () => this.#orStop(() => this.#room.enterFull()),
+      forget: (upTo) => this.#orTell(() => this.#transaction((head) => this.#forgetUpTo(head, upTo), { writeHead: true })),
+      change: (work) => this.#orTell(work),
+      afterChange: () => this.#orTell(() => this.#room.afterCommit()),
+      fold: () => this.#orTell(() => this.#room.fold()),
+      makeRoom: () => this.#orTell(() => this.#room.enterFull()),
     };
   }
 
@@ -168,9 +173,19 @@ export class StoreFile {
   noteCommitted(): void {
     this.#side.mark(this.#head.revision);
     try {
-      this.#orStop(() => this.#room.afterCommit());
+      this.#orTell(() => this.#room.afterCommit());
     } catch {
-      // The next write is told.
+      // It was told.
+    }
+  }
+
+  /** For what no writer waits for: who has the store open learns that it takes no more writes. */
+  #orTell(work: () => void): void {
+    const before = this.#stopped;
+    try {
+      this.#orStop(work);
+    } finally {
+      if (this.#stopped !== undefined && this.#stopped !== before) this.#onStopped(this.#stopped.failure);
     }
   }
 

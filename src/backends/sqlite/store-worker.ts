@@ -4,7 +4,7 @@ import type { Environment } from '../../environment/index.ts';
 import { SteadystateError } from '../../resource/index.ts';
 import type { CommitAnswer } from './packed-commit.ts';
 import { packCommit } from './packed-commit.ts';
-import type { RowsMessage, WorkerMessage, WorkerRequest, WriteMessage } from './protocol.ts';
+import type { RowsMessage, WorkerFailure, WorkerMessage, WorkerRequest, WriteMessage } from './protocol.ts';
 
 interface Call {
   readonly resolve: (value: unknown) => void;
@@ -28,6 +28,8 @@ export class StoreWorker {
   readonly #ended: Promise<void>;
   #onRows: ((message: RowsMessage) => void) | undefined;
   #rowsError: unknown;
+  /** Called once when the disk has failed without a call to tell it to. */
+  onStopped: ((error: SteadystateError) => void) | undefined;
   #sequence = 0;
   #failure: SteadystateError | undefined;
 
@@ -98,10 +100,10 @@ export class StoreWorker {
   #receive(message: WorkerMessage): void {
     if (isCommitAnswer(message)) return this.#take(message[0])?.resolve(message[1]);
     if (message.type === 'rows') return this.#load(message);
+    if (message.type === 'stopped') return this.onStopped?.(errorOf(message.failure));
     const call = this.#take(message.sequence);
     if (message.type === 'answer') return call?.resolve(message.value);
-    const { code, message: text, holder } = message.failure;
-    call?.reject(new SteadystateError(code, text, holder === undefined ? {} : { holder }));
+    call?.reject(errorOf(message.failure));
   }
 
   #load(message: RowsMessage): void {
@@ -119,6 +121,10 @@ export class StoreWorker {
     this.#calls.clear();
     this.#rest();
   }
+}
+
+function errorOf({ code, message, holder }: WorkerFailure): SteadystateError {
+  return new SteadystateError(code, message, holder === undefined ? {} : { holder });
 }
 
 function isCommitAnswer(message: WorkerMessage): message is CommitAnswer {

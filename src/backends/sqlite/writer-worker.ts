@@ -20,7 +20,7 @@ const jobs = new Jobs();
 function handle(request: WorkerRequest): unknown {
   if (request.call === 'open') {
     file = request.file;
-    store = new StoreFile(request);
+    store = new StoreFile(request, (failure) => post({ type: 'stopped', failure }));
     return { ...store.opened, identities: store.identities };
   }
   switch (request.call) {

@@ -24,7 +24,7 @@ const pagesPerStep = 32;
 
 /** Drops old events, then gives free pages back. Each step is a commit of its own: cut off anywhere, the store is right. */
 export function* compactJob(store: OwnedStore, { keep, before }: CompactRequest): Job<CompactAnswer> {
-  const { file, database } = store;
+  const { database } = store;
   const bytesBefore = bytesOf(store);
   const first = store.head().floor;
   if (keep !== undefined || before !== undefined) {
@@ -35,12 +35,14 @@ export function* compactJob(store: OwnedStore, { keep, before }: CompactRequest)
       const upTo = Math.min(last, floor + eventsPerStep, before === undefined ? last : lastBefore(store, before));
       if (upTo <= floor) break;
       intoFull(store, () => store.forget(upTo));
+      store.afterChange();
       yield { step: 'dropping events', done: store.head().floor - first, total: last - first };
     }
   }
   const free = freePages(store);
   for (let left = free; left > 0; ) {
-    intoFull(store, () => guard(file, () => database.exec(`PRAGMA incremental_vacuum(${pagesPerStep})`)));
+    intoFull(store, () => store.change(() => database.exec(`PRAGMA incremental_vacuum(${pagesPerStep})`)));
+    store.afterChange();
     const now = freePages(store);
     // Nothing came back: whoever writes meanwhile needs it.
     if (now >= left) break;

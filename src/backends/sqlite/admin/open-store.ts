@@ -17,6 +17,10 @@ export interface OpenStore {
 export interface OwnedStore extends OpenStore {
   /** Drops the events up to a revision, in a commit of its own. */
   forget(upTo: number): void;
+  /** Does something to the file that is a commit of its own. */
+  change(work: () => void): void;
+  /** Sees to the room after such a change: the write-ahead log stays within bounds. */
+  afterChange(): void;
   /** Folds the write-ahead log into the file as far as that is possible now. */
   fold(): void;
   /** The disk is full: gives up what is held for that. */
