@@ -1,4 +1,5 @@
 import type { FilePort } from '../environment/index.ts';
+import { boundedText } from '../resource/index.ts';
 import { systemCode } from './companion.ts';
 
 /** How much of an output is read at once. */
@@ -51,7 +52,7 @@ export async function lastLine(files: FilePort, path: string, start: number): Pr
     .split(/\r?\n|\r/)
     .map((candidate) => candidate.trim())
     .findLast((candidate) => candidate !== '');
-  return line === undefined || line.length <= lineLimit ? line : `${line.slice(0, lineLimit)}…`.replace(/[\uD800-\uDBFF]…$/, '…');
+  return line === undefined ? undefined : boundedText(line, lineLimit + 1, '…');
 }
 
 /** Looks for a line in an output that grows, each time only at what is new. */

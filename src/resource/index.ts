@@ -30,6 +30,6 @@ export type * from './resource.ts';
 export { undefinedVersion } from './resource.ts';
 export type { StandardSchemaV1 } from './standard-schema.ts';
 export { fromTagged, toTagged } from './tagged.ts';
-export { compareIds, isWellFormed, replaceHidden, utf8Length, visibleText } from './text.ts';
+export { boundedText, compareIds, isWellFormed, replaceHidden, utf8Length, visibleText } from './text.ts';
 export { thrownText } from './thrown-text.ts';
 export { appendPath, freezeSpec, invalid, isFrozenValue, maximumDepth } from './values.ts';

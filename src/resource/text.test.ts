@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compareIds, isWellFormed, pointerText, utf8Length, visibleText } from './index.ts';
+import { boundedText, compareIds, isWellFormed, pointerText, utf8Length, visibleText } from './index.ts';
 
 const anyText = fc.string({ unit: 'binary' });
 
@@ -25,6 +25,29 @@ describe('utf8Length and isWellFormed', () => {
     fc.assert(fc.property(anyText, (text) => utf8Length(text) === Buffer.byteLength(text)));
     const texts = ['a', '\ud800', 'a\udc00', '\udc00\ud800', '🌍', '\ud83c', '🌍\ud83c'];
     expect(texts.filter(isWellFormed)).toEqual(['a', '🌍']);
+  });
+});
+
+describe('boundedText', () => {
+  test('is well-formed, no longer than it may be, and what it was where it can', () => {
+    fc.assert(
+      fc.property(anyText, fc.integer({ min: 1, max: 12 }), fc.constantFrom('', '…'), (text, limit, ending) => {
+        const bounded = boundedText(text, limit, ending);
+        expect(isWellFormed(bounded)).toBe(true);
+        expect(bounded.length).toBeLessThanOrEqual(limit);
+        if (isWellFormed(text) && text.length <= limit) expect(bounded).toBe(text);
+        else if (text.length > limit) expect(bounded.endsWith(ending)).toBe(true);
+      }),
+    );
+  });
+
+  test('is cut between characters; half of one becomes the sign for what is none', () => {
+    expect([boundedText('ab🌍c', 3), boundedText('ab🌍c', 4), boundedText('ab🌍c', 4, '…'), boundedText('a\ud83cb', 9)]).toEqual([
+      'ab',
+      'ab🌍',
+      'ab…',
+      'a\ufffdb',
+    ]);
   });
 });
 

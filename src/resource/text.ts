@@ -5,6 +5,15 @@ export function isWellFormed(text: string): boolean {
 
 const loneSurrogate = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/;
 
+/**
+ * Text from anywhere as it may be stored: at most so many UTF-16 units, cut between characters, with `ending` in the place of
+ * what was cut. Half of a surrogate pair becomes U+FFFD.
+ */
+export function boundedText(text: string, limit: number, ending = ''): string {
+  const cut = text.length > limit ? text.slice(0, limit - ending.length).replace(/[\uD800-\uDBFF]$/, '') + ending : text;
+  return isWellFormed(cut) ? cut : cut.replace(/\p{Surrogate}/gu, '\uFFFD');
+}
+
 /** Length in UTF-8 bytes of well-formed text. */
 export function utf8Length(text: string): number {
   let length = text.length;

@@ -1,7 +1,10 @@
+import { boundedText } from '../resource/index.ts';
 import type { Condition } from './port.ts';
 
-/** Longest message of a condition. */
+/** Longest message of a condition, or of a child in the inventory. */
 export const messageLimit = 32_768;
+/** Longest reason. */
+export const reasonLimit = 1_024;
 /** Longest note of an event. */
 export const noteLimit = 1_024;
 
@@ -12,7 +15,7 @@ export function setCondition(
   timestamp: string,
 ): void {
   // JavaScript authors hand over anything.
-  const message = plainText(next.message).slice(0, messageLimit);
+  const message = boundedText(plainText(next.message), messageLimit);
   const place = conditions.findIndex((condition) => condition.type === next.type);
   const before = conditions[place];
   const lastTransitionTime = before !== undefined && before.status === next.status ? before.lastTransitionTime : timestamp;
@@ -21,7 +24,8 @@ export function setCondition(
   else conditions[place] = condition;
 }
 
-function plainText(value: unknown): string {
+/** Text of whatever an author handed over in its place. */
+export function plainText(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === undefined || value === null || typeof value === 'object' ? '' : String(value);
 }
@@ -31,6 +35,7 @@ function conditionReason(text: string): string {
   const reason = text
     .replace(/[^A-Za-z0-9_,:]/g, '')
     .replace(/^[^A-Za-z]+/, '')
+    .slice(0, reasonLimit)
     .replace(/[,:]+$/, '');
   return reason === '' ? 'Unknown' : reason;
 }

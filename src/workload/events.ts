@@ -1,3 +1,4 @@
+import { boundedText } from '../resource/index.ts';
 import { noteLimit } from './conditions.ts';
 import type { ChildRef, WorkloadEvent } from './port.ts';
 import type { ReconcileRequest, Reconciler } from './types.ts';
@@ -15,6 +16,6 @@ export function registerAction(
     ...(related && { related }),
     type: reason === 'PruneBlocked' || reason === 'PhaseFailed' ? 'Warning' : 'Normal',
     reason,
-    note: note.length > noteLimit ? `${note.slice(0, noteLimit - 1)}…` : note,
+    note: boundedText(note, noteLimit, '…'),
   });
 }

@@ -1,3 +1,5 @@
+import { boundedText } from '../resource/index.ts';
+import { messageLimit, plainText, reasonLimit } from './conditions.ts';
 import { childKey } from './identity.ts';
 import type { Desired, Live } from './port.ts';
 import { readiness } from './readiness.ts';
@@ -41,7 +43,10 @@ export function updateResourceConditions(
 ): void {
   const entry = request.status.child(child.ref);
   if (entry === undefined) return;
-  const { ready, reason, message } = observed;
+  const { ready } = observed;
+  // An error of anywhere may stand in there; what cannot be stored would keep all of the status from being written.
+  const reason = boundedText(plainText(observed.reason), reasonLimit);
+  const message = boundedText(plainText(observed.message), messageLimit);
   if (entry.ready === ready && entry.reason === reason && entry.message === message) return;
   const lastTransitionTime = entry.ready === ready ? entry.lastTransitionTime : reconciler.timestamp();
   request.status.setChild({ ...entry, ready, reason, message, lastTransitionTime });

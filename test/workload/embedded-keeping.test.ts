@@ -356,6 +356,20 @@ test('paused: nothing is computed and an old Ready is not taken for a new one; d
 });
 
 describe('events', () => {
+  test('with a note of any length and any text', async () => {
+    const problem = `half \ud83c and ${'x'.repeat(1_005)}🌍🌍🌍`;
+    await start({
+      getResources: () => {
+        throw new Error(problem);
+      },
+    });
+    await world.app([]);
+    const { items } = await world.state.list(eventDefinition.kind('default'));
+    expect(items.map(({ spec }) => spec.reason)).toEqual(['PhaseFailed']);
+    expect(items[0]?.spec.note).toMatch(/^Create-Resources: half \ufffd and x+…$/u);
+    expect(await world.condition('Ready')).toBe(`False Failed half \ufffd and ${'x'.repeat(1_005)}🌍🌍🌍`);
+  });
+
   test('only on a change, the same again raises the count, and a restart goes on counting', async () => {
     await start();
     await world.app([{ id: 'a' }]);

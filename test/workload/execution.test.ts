@@ -273,6 +273,16 @@ test('a long message is cut', async () => {
   expect(harness.message('Own')).toHaveLength(32_768);
 });
 
+test.each([
+  ['would be cut within a character', `${'x'.repeat(32_767)}🌍`, 'x'.repeat(32_767)],
+  ['holds half of a character', 'half \ud83c of it', 'half \ufffd of it'],
+])('a message that %s is text all the same', async (_what, message, told) => {
+  withPhase(async () => ({ proceed: false, message }));
+  await harness.reconcile();
+  expect(harness.message('Own')).toBe(told);
+  expect(harness.message('Ready')).toBe(told);
+});
+
 test('paused: create and update stop, with a condition; a deletion goes on', async () => {
   withPhase(async () => true);
   await harness.reconcile();

@@ -94,6 +94,12 @@ test('who took what from which incarnation is on record before and after, and on
   ]);
 });
 
+test('a name of any length is recorded', async () => {
+  await held(['gone']);
+  const { record } = await releaseFinalizer(state, environment, pointer, { finalizer: 'gone', by: `${'x'.repeat(254)}🌍🌍` });
+  expect(record.spec.release?.by).toBe(`${'x'.repeat(254)}…`);
+});
+
 test('what is not there, or is another incarnation, is refused before anything is written', async () => {
   const uid = await held(['gone']);
   const ask = (request: Partial<Parameters<typeof releaseFinalizer>[3]>) =>

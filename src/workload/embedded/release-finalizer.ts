@@ -1,6 +1,7 @@
 import type { Environment } from '../../environment/index.ts';
 import type { Pointer, Resource } from '../../resource/index.ts';
 import {
+  boundedText,
   digest,
   errorCode,
   isNotFoundError,
@@ -115,7 +116,7 @@ async function rememberedHolder(state: State, pointer: Pointer, finalizer: strin
 
 function named(by: string): string {
   const text = visibleText(by);
-  return text.length > longestName ? `${text.slice(0, longestName - 1)}…` : text === '' ? 'unknown' : text;
+  return text === '' ? 'unknown' : boundedText(text, longestName, '…');
 }
 
 function recordOf(
@@ -156,7 +157,7 @@ const reasons = {
 } as const;
 
 function noteOf({ finalizer, uid, by, holder, outcome }: FinalizerRelease, error?: string): string {
-  const why = error === undefined ? '' : `: ${visibleText(error.slice(0, noteLimit))}`;
+  const why = error === undefined ? '' : `: ${visibleText(boundedText(error, noteLimit))}`;
   return `finalizer ${visibleText(finalizer)} of incarnation ${uid === '' ? 'unknown' : uid} ${verbs[outcome]} by ${by} (held by ${holder})${why}`;
 }
 
