@@ -12,8 +12,8 @@ export interface NetworkPort {
   http(probe: HttpProbe): Promise<{ readonly status: number; readonly body: string }>;
   /** Connects and closes. Rejects with the system's error or a time-out. */
   connect(target: { readonly host: string; readonly port: number; readonly limitMs: number; readonly signal?: AbortSignal }): Promise<void>;
-  /** Whether a TCP port of a loopback address can be bound now. */
+  /** Whether a TCP port can be bound now: on `host`, by default on the loopback addresses of both families that there are. */
   portFree(port: number, host?: string): Promise<boolean>;
-  /** A TCP port of the loopback address that was free a moment ago. */
+  /** A TCP port that was free a moment ago, as `portFree` tells it. */
   freePort(host?: string): Promise<number>;
 }

@@ -1,7 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { nodeNetwork } from './node-network.ts';
+import { connectedToItself, nodeNetwork } from './node-network.ts';
 import { OpenThings } from './open-things.ts';
 
 const open = new OpenThings();
@@ -80,6 +81,32 @@ describe('ports', () => {
     await new Promise<void>((resolve) => everywhere.listen(0, '0.0.0.0', resolve));
     expect(await network.portFree((everywhere.address() as AddressInfo).port)).toBe(false);
     everywhere.close();
+  });
+
+  test('are taken, too, by who listens on the other family', async (context) => {
+    const other = createServer();
+    const error = await new Promise<Error | undefined>((resolve) => {
+      other.on('error', resolve);
+      other.listen({ port: 0, host: '::1' }, () => resolve(undefined));
+    });
+    if (error !== undefined) return context.skip();
+    const { port: taken } = other.address() as AddressInfo;
+    expect(await network.portFree(taken)).toBe(false);
+    expect(await network.portFree(taken, '::1')).toBe(false);
+    await new Promise((resolve) => other.close(resolve));
+    expect(await network.portFree(taken)).toBe(true);
+  });
+
+  test('a connection to itself is told from one to somebody', async () => {
+    const nobody = await network.freePort('127.0.0.1');
+    const itself = connect({ host: '127.0.0.1', port: nobody, localPort: nobody });
+    await new Promise((resolve, reject) => itself.once('connect', resolve).once('error', reject));
+    expect(connectedToItself(itself)).toBe(true);
+    itself.destroy();
+    const somebody = connect({ host: '127.0.0.1', port });
+    await new Promise((resolve, reject) => somebody.once('connect', resolve).once('error', reject));
+    expect(connectedToItself(somebody)).toBe(false);
+    somebody.destroy();
   });
 
   test('are connected to', async () => {

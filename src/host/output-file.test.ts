@@ -2,6 +2,7 @@ import { appendFile, mkdtemp, readFile, rm, stat, truncate, writeFile } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { FilePort } from '../environment/index.ts';
 import { nodeEnvironment } from '../environment/index.ts';
 import { lastLine, OutputSearch, removeOutputs, rotateOutput } from './output-file.ts';
 
@@ -29,6 +30,24 @@ test('an output that has grown too long is copied away and cut; the oldest copy 
   expect(await files.list(folder)).toEqual(['a.log', 'a.log.1', 'a.log.2']);
   await removeOutputs(files, path, 2);
   expect(await files.list(folder)).toEqual([]);
+});
+
+test('an output that cannot be copied stays as it is, and so do the earlier ones', async () => {
+  const options = { maxBytes: 4, keep: 2 };
+  for (const text of ['first', 'second', 'third']) {
+    await writeFile(path, text, { flag: 'a' });
+    if (text !== 'third') await rotateOutput(files, path, options);
+  }
+  const full: FilePort = {
+    ...files,
+    async copy(_from, to) {
+      await writeFile(to, 'thi');
+      throw Object.assign(new Error('no space left'), { code: 'ENOSPC' });
+    },
+  };
+  for (let attempt = 0; attempt < 3; attempt++) await expect(rotateOutput(full, path, options)).rejects.toMatchObject({ code: 'ENOSPC' });
+  expect(await Promise.all([path, `${path}.1`, `${path}.2`].map((each) => readFile(each, 'utf8')))).toEqual(['third', 'second', 'first']);
+  expect(await files.list(folder)).toEqual(['a.log', 'a.log.1', 'a.log.2']);
 });
 
 test('the last line is that of this run, not empty, and not endless', async () => {

@@ -27,18 +27,34 @@ export async function rotateOutput(files: FilePort, path: string, { maxBytes, ke
   const found = await files.stat(path);
   if (found?.kind !== 'file' || found.size <= maxBytes) return false;
   const names = rotatedNames(path, keep);
-  for (let index = names.length - 1; index > 0; index--) {
-    const from = names[index - 1] as string;
-    if ((await files.stat(from)) !== undefined) await files.rename(from, names[index] as string);
+  const [newest] = names;
+  if (newest !== undefined) {
+    // The earlier ones move only once there is a whole copy: else a full disk would cost one of them at every attempt.
+    const copy = copyName(path);
+    try {
+      await files.copy(path, copy);
+    } catch (error) {
+      await files.remove(copy);
+      throw error;
+    }
+    for (let index = names.length - 1; index > 0; index--) {
+      const from = names[index - 1] as string;
+      if ((await files.stat(from)) !== undefined) await files.rename(from, names[index] as string);
+    }
+    await files.rename(copy, newest);
   }
-  if (names[0] !== undefined) await files.copy(path, names[0]);
   await files.truncate(path, 0);
   return true;
 }
 
+/** What an output is copied to before it takes its place among the earlier ones. */
+function copyName(path: string): string {
+  return `${path}.copy`;
+}
+
 /** Removes an output and its earlier ones. */
 export async function removeOutputs(files: FilePort, path: string, keep: number): Promise<void> {
-  for (const name of [path, ...rotatedNames(path, keep)]) await files.remove(name);
+  for (const name of [path, copyName(path), ...rotatedNames(path, keep)]) await files.remove(name);
 }
 
 /** The last line that is not empty, of what was written from `start` on; `undefined`: nothing. */

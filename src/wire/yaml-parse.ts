@@ -40,15 +40,23 @@ export function yamlError(file: string | undefined, { line, column }: YamlPositi
 
 /**
  * Reads YAML 1.2 (and so JSON) as plain data: integers beyond 2^53 as bigint, `!!binary` as Bytes. What would be rounded,
- * merged, dropped or guessed is an error with its line and column: duplicate keys, merge keys, unknown tags, 1e400, lone
- * surrogates, too deep or too many nodes.
+ * merged, dropped or guessed is an error with its line and column: duplicate keys, merge keys, unknown tags, 1e400, 0644,
+ * lone surrogates, lone carriage returns, too deep or too many nodes.
  */
-export function parseYaml(text: string, options: YamlOptions = {}): readonly YamlDocument[] {
+export function parseYaml(source: string, options: YamlOptions = {}): readonly YamlDocument[] {
   const { file, line = 1 } = options;
-  if (text.length > maximumYamlBytes) throw yamlError(file, { line, column: 1 }, `longer than ${maximumYamlBytes} bytes`);
+  if (source.length > maximumYamlBytes) throw yamlError(file, { line, column: 1 }, `longer than ${maximumYamlBytes} bytes`);
   const library = yamlLibrary();
   const lines = new Lines(line);
+  const text = withoutByteOrderMarks(source);
   const tokens = readTokens(text, lines, file);
+  const stray = text.search(/\r(?!\n)/);
+  if (stray >= 0)
+    throw yamlError(
+      file,
+      lines.at(stray),
+      'a carriage return that ends no line; save the text with plain line ends, or write \\r in double quotes',
+    );
   const composer = new library.Composer({
     intAsBigInt: true,
     merge: false,
@@ -64,6 +72,9 @@ export function parseYaml(text: string, options: YamlOptions = {}): readonly Yam
   const documents = [...composer.compose(tokens)] as Document[];
   return documents.map((document) => {
     for (const error of [...document.errors, ...document.warnings]) throw yamlError(file, lines.at(error.pos[0]), error.message);
+    const { version } = document.directives?.yaml ?? {};
+    if (version === '1.1')
+      throw yamlError(file, lines.at(document.range?.[0] ?? 0), 'YAML 1.1 is not read, where yes is true and 010 is 8; write YAML 1.2');
     const reader = new Reader(document, lines, file);
     return { value: reader.read(), position: (path) => reader.position(path) };
   });
@@ -94,6 +105,14 @@ function readTokens(text: string, lines: Lines, file: string | undefined): reado
   }
   for (const token of parser.end()) tokens.push(token);
   return tokens;
+}
+
+/** Files that were put together keep the marks that each began with; a mark is no part of the document behind it. */
+function withoutByteOrderMarks(text: string): string {
+  if (text.lastIndexOf('\ufeff') <= 0) return text;
+  return text
+    .replace(/(^|\n)\ufeff(?=(?:---|\.\.\.)(?:\s|$))/g, '$1')
+    .replace(/((?:^|\n)(?:---|\.\.\.)[ \t]*(?:#.*)?(?:\r?\n)+)\ufeff/g, '$1');
 }
 
 /** Where the lines of a text begin. */
@@ -223,6 +242,12 @@ class Reader {
       if (!isWellFormed(value)) this.#fail(node, path, 'text must be well-formed Unicode; it holds half of a surrogate pair');
       return value;
     }
+    if ((typeof value === 'bigint' || typeof value === 'number') && /^[-+]?0[0-9]/.test(source ?? ''))
+      this.#fail(
+        node,
+        path,
+        `${source} begins with a zero, and readers of YAML do not agree on what that means; write it without, or in quotes if it is text`,
+      );
     if (typeof value === 'bigint') {
       const safe = value <= BigInt(Number.MAX_SAFE_INTEGER) && value >= BigInt(Number.MIN_SAFE_INTEGER);
       return safe ? Number(value) : value;

@@ -83,6 +83,14 @@ describe('what is refused, with its place', () => {
     ['duplicate keys', 'a: 1\nb: 2\na: 3', /f:3:1: a: this key stands here twice/],
     ['1e400', 'a: 1e400', /f:1:4: a: 1e400 is not a finite number/],
     ['a rounded float', 'a: 9007199254740993.0', /beyond 2\^53/],
+    ['a number with a zero before it', 'a: 1\nb: [007, x]', /f:2:5: b\[0\]: 007 begins with a zero/],
+    ['a signed one, a fraction, a tagged one', 'a: -01', /-01 begins/],
+    ['a fraction with a zero too many', 'a: 00.5', /00\.5 begins/],
+    ['a tagged number with a zero before it', 'a: !!int 010', /010 begins/],
+    ['a file that says it is YAML 1.1', '%YAML 1.1\n---\na: yes', /f:2:1: YAML 1\.1 is not read/],
+    ['line ends doubled by a careless copy', 'a: 1\r\r\nb: 2\r\r\n', /f:1:5: a carriage return/],
+    ['line ends of long ago', 'a: 1\rb: 2\r', /carriage return|f:1:4/],
+    ['a carriage return within text', 'a: |\n  x\ry\n', /f:2:4: a carriage return/],
     ['lone surrogates', 'a: "\\ud800"', /well-formed|surrogate/i],
     ['__proto__', '__proto__: {a: 1}', /not allowed/],
     ['unknown tags', 'a: !ruby/object {}', /ruby/],
@@ -101,6 +109,33 @@ describe('what is refused, with its place', () => {
     expect(parseYamlValue(JSON.stringify({ a: '['.repeat(500) }))).toEqual({ a: '['.repeat(500) });
     const deep = `${'['.repeat(100)}1${']'.repeat(100)}`;
     expect(JSON.stringify(parseYamlValue(deep))).toBe(deep);
+  });
+
+  test('line ends of Windows are line ends, in text as well', () => {
+    const text = 'a: |\r\n  x\r\n  y\r\nb: >-\r\n  p\r\n  q\r\nc: "m\r\n  n"\r\n# end\r\nd: \'\'\r\n';
+    expect(parseYamlValue(text)).toEqual({ a: 'x\ny\n', b: 'p q', c: 'm n', d: '' });
+    expect(parseYamlValue('a: "x\\ry\\r\\n"')).toEqual({ a: 'x\ry\r\n' });
+  });
+
+  test('byte order marks are no part of a document, wherever files were put together', () => {
+    const both = [{ a: 1 }, { b: 2 }];
+    for (const text of [
+      '\ufeffa: 1\n---\nb: 2\n',
+      '\ufeff---\na: 1\n\ufeff---\nb: 2\n',
+      '\ufeff---\r\na: 1\r\n---\r\n\ufeffb: 2\r\n',
+      'a: 1\n...\n\ufeffb: 2\n',
+      'a: 1\n--- # next\n\n\ufeff# of b\nb: 2\n',
+    ])
+      expect(parseYaml(text).map(({ value }) => value)).toEqual(both);
+    // Within text it is a character as any other.
+    expect(parseYamlValue('a: "x\ufeff"\nb: |\n  \ufeff---\n')).toEqual({ a: 'x\ufeff', b: '\ufeff---\n' });
+    expect(() => parseYaml('\ufeffa: 1\n\ufeff---\nb: [\n', { file: 'f' })).toThrow(/f:[34]:/);
+  });
+
+  test('what older readers take for something else is the text that it is here', () => {
+    const words = ['no', 'NO', 'on', 'Off', 'y', '22:22', '1:30:00', '2001-12-14', '1_000', '0b11', '=', '1.2.3'];
+    expect(parseYamlValue(words.map((word) => `- ${word}\n`).join(''))).toEqual(words);
+    expect(parseYamlValue('[0o17, 0x1F, 0, -0, 0.5, 1e3, 12e03]')).toEqual([15, 31, 0, 0, 0.5, 1000, 12000]);
   });
 
   test('an alias stands for the newest anchor before it', () => {

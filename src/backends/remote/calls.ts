@@ -41,6 +41,9 @@ export class Calls {
     this.#address = address;
     this.#client = new Client(address, credentials.createInsecure(), {
       'grpc.enable_channelz': 0,
+      // What is named is who answers: no proxy that the environment names, no settings that a name server hands out.
+      'grpc.enable_http_proxy': 0,
+      'grpc.service_config_disable_resolution': 1,
       'grpc.keepalive_time_ms': 20_000,
       'grpc.keepalive_timeout_ms': 20_000,
       'grpc.max_receive_message_length': -1,
