@@ -19,7 +19,9 @@ makes a store.
 | 6 | differences |
 | 130 | cut short by Ctrl-C |
 
-Types can be written by their names or aliases, in any case: \`stack\`, \`Stacks\`, \`stacks.host.steadystate.dev\`. Durations are
+Types can be written by their names or aliases, in any case: \`stack\`, \`Stacks\`, \`stacks.host.steadystate.dev\`; \`stack shop\` and
+\`stack/shop\` are the same. Much that kubectl takes is taken, and of other options and commands it is said what stands for them. Two
+things differ: a \`delete\` waits only with \`--wait\`, and a look goes to the namespace of the type unless \`-n\` names one. Durations are
 written \`500ms\`, \`30s\`, \`5m\`. \`NO_COLOR\` and \`--no-color\` are honoured. Errors go to standard error.
 
 Values of sensitive types are masked in every output. Two masks of one output, \`*** (a1b2c3)\`, are the same for the same value; those

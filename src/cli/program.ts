@@ -4,6 +4,7 @@ import { errorText, visibleLines } from './advice.ts';
 import type { CommandContext, GlobalOptions } from './context.ts';
 import { checkGlobalOptions, withinTimeout } from './context.ts';
 import { ExitError, exitCodeOf, exitCodes, UsageError } from './exit-codes.ts';
+import { habitHint, readHabits } from './habits.ts';
 import type { CliIo } from './io.ts';
 import { programVersion } from './version.ts';
 
@@ -36,7 +37,7 @@ export async function runCli(argv: readonly string[], outside: CliIo, environmen
     exitCode = code;
   });
   try {
-    await program.parseAsync([...argv], { from: 'user' });
+    await program.parseAsync([...readHabits(argv, program)], { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
@@ -55,11 +56,20 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
     writeOut: (text: string) => io.write(text),
     writeErr: (text: string) => io.writeError(text),
   };
+  /** What commander says of a wrong word, and what stands for it here, where that is known. */
+  const printedFor = (name: string) => ({
+    ...printed,
+    outputError: (text: string, write: (text: string) => void): void => {
+      const hint = habitHint(name, text);
+      // What is meant is known then: a word that only looks like it does not help.
+      write(hint === undefined ? text : `${text.split('\n', 1)[0]}\n${hint}\n`);
+    },
+  });
   program
     .description('Declared resources, and the controllers that keep them.')
     .version(programVersion, '-V, --version', 'show the version')
     .exitOverride()
-    .configureOutput(printed)
+    .configureOutput(printedFor(''))
     .showSuggestionAfterError()
     .showHelpAfterError('see: steadystate --help')
     .helpCommand(false);
@@ -72,7 +82,7 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
       .addOption(new Option('--timeout <duration>', 'how long to wait, such as 30s or 5m'))
       .addOption(new Option('--no-color', 'without colours'))
       .exitOverride()
-      .configureOutput(printed)
+      .configureOutput(printedFor(added.name()))
       .showHelpAfterError(`see: steadystate ${added.name()} --help`)
       .addHelpText('after', `\nExamples:\n${examples.map((example) => `  steadystate ${example}\n`).join('')}`);
     return added;
@@ -126,11 +136,13 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
     'get stack shop -o yaml',
     "get files -l 'app=web' -o jsonpath='{.items[*].metadata.id}'",
   ])
-    .addOption(output)
+    .addOption(new Option('-o, --output <format>', 'table, wide, yaml, json, name, jsonpath=TEMPLATE or custom-columns=HEADING:.path,…'))
     .option('-A, --all-namespaces', 'of all namespaces')
     .option('-l, --selector <query>', 'by labels: app=web,tier!=db,env in (a,b)')
     .option('-w, --watch', 'and print what changes')
     .option('--sort-by <jsonpath>', 'in the order of a value')
+    .option('--show-labels', 'with a column of labels')
+    .option('--ignore-not-found', 'ids that are not there are no failure')
     .option('--no-headers', 'without headings')
     .action(
       run(async (context, type: string, ids: readonly string[], options) =>
@@ -150,10 +162,14 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
         .default([], 'none'),
     )
     .option('--wait', 'until everything applied is ready')
+    .addOption(new Option('--dry-run [where]', 'check and tell, but write nothing').choices(['client', 'server', 'none']).preset('server'))
     .action(run(async (context, options) => (await import('./commands/apply.ts')).applyCommand(context, options as never)));
   command('delete [type] [ids...]', 'tear down and remove', ['delete stack shop --wait', 'delete -f shop.yaml'])
     .addOption(new Option('-f, --filename <path>', 'what files declare; may be given several times').argParser(several).default([], 'none'))
     .option('--wait', 'until it is gone')
+    .option('-l, --selector <query>', 'all with these labels: app=web,tier!=db')
+    .option('--all', 'all of the type in the namespace')
+    .option('--ignore-not-found', 'what is not there is no failure')
     .action(
       run(async (context, type: string | undefined, ids: readonly string[], options) =>
         (await import('./commands/delete.ts')).deleteCommand(context, type, ids, options as never),
@@ -163,7 +179,9 @@ export function buildProgram(io: CliIo, environment: Environment, done: (exitCod
     'wait stack shop --for=ready --timeout 2m',
     "wait process shop/api --for=jsonpath='{.status.restarts}'=1",
   ])
-    .addOption(new Option('--for <goal>', 'ready, destroyed, condition=NAME or jsonpath={.path}=value').makeOptionMandatory())
+    .addOption(
+      new Option('--for <goal>', 'ready, destroyed (or delete), create, condition=NAME or jsonpath={.path}=value').makeOptionMandatory(),
+    )
     .action(
       run(async (context, type: string, id: string, options: GlobalOptions & { readonly for: string }) =>
         (await import('./commands/wait.ts')).waitCommand(context, type, id, options.for),

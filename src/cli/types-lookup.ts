@@ -62,7 +62,9 @@ export class TypesLookup {
       throw new UsageError(`${name} is ambiguous: ${found.map((each) => each.resourceType).join(', ')}; write the whole type`);
     if (definition !== undefined) return { type: definition.resourceType, defaultNamespace: definition.defaultNamespace, definition };
     // A whole type needs no description.
-    if (name.includes('.')) return { type: name, defaultNamespace: 'default' };
+    if (name.includes('.') && !name.includes(',')) return { type: name, defaultNamespace: 'default' };
+    if (name.includes(',')) throw new UsageError(`${name}: one type at a time; run the command for each`);
+    if (lower === 'all') throw new UsageError('all: name a type; those that there are: steadystate types');
     const known = this.#definitions.map((each) => each.displayType.toLowerCase()).sort();
     const meant = nearest(lower, [
       ...new Set(this.#definitions.flatMap(({ allAliases }) => allAliases.map((alias) => alias.toLowerCase()))),

@@ -68,10 +68,17 @@ test.each([
   ],
   [
     ['wait', 'stack', 'small', '--for='],
-    ['--for=ready', '--for=destroyed', '--for=condition=', '--for=jsonpath='],
+    ['--for=ready', '--for=destroyed', '--for=create', '--for=condition=', '--for=jsonpath='],
   ],
   [['wait', 'stack', 'small', '--for', 'r'], ['ready']],
   [['events', '--for', 'stack/'], ['stack/small']],
+  [['describe', 'stack/'], ['stack/small']],
+  [['get', 'process/small/w'], ['process/small/web']],
+  [['apply', '--dry-run', '-f', 'x', '--wa'], ['--wait']],
+  [
+    ['apply', '--dry-run='],
+    ['--dry-run=server', '--dry-run=client', '--dry-run=none'],
+  ],
   [['events', '--for=process/small/w'], ['--for=process/small/web']],
   [['events', '--types', 'W'], ['Warning']],
   [['logs', ''], ['small']],

@@ -89,7 +89,8 @@ function readLine(words: readonly string[], program: Command): Typed | { readonl
       const option = command.options.find(({ long, short }) => long === name || short === name);
       given.push(option?.long ?? name);
       if (option === undefined) continue;
-      if (!takesValue(option)) options[option.attributeName()] = true;
+      // A value that may be left out is never the next word.
+      if (!takesValue(option) || (option.optional && value === undefined)) options[option.attributeName()] = true;
       else if (value === undefined) open = option;
       else options[option.attributeName()] = value;
     } else {
@@ -142,6 +143,7 @@ async function valuesOfOption(context: CommandContext, option: string, rest: Typ
       const known: Readonly<Record<string, readonly string[]>> = {
         graph: ['mermaid', 'dot', 'json'],
         watch: ['json'],
+        get: ['table', 'wide', 'yaml', 'json', 'name', 'jsonpath=', 'custom-columns='],
         plan: ['yaml', 'json', 'jsonpath='],
         why: ['yaml', 'json', 'jsonpath='],
       };
@@ -153,6 +155,8 @@ async function valuesOfOption(context: CommandContext, option: string, rest: Typ
     case '--store':
     case '--listen':
       return { ...plainWords('unix:', 'sqlite:', 'grpc://', 'memory:'), open: true };
+    case '--dry-run':
+      return plainWords('server', 'client', 'none');
     case '--until':
       return plainWords('ready');
     case '--types':
@@ -162,15 +166,10 @@ async function valuesOfOption(context: CommandContext, option: string, rest: Typ
         words: (await state.list(namespaceDefinition.kind())).items.map((item) => ({ value: item.metadata.id })),
       }));
     case '--for': {
-      if (rest.command.name() !== 'events') return plainWords('ready', 'destroyed', 'condition=', 'jsonpath=');
-      const slash = current.indexOf('/');
-      if (slash < 0) {
-        const types = await withStore(context, rest, (session) => typeNames(context, session, current));
-        return { words: types.words.map((word) => ({ ...word, value: `${word.value}/` })), open: true };
-      }
-      const type = current.slice(0, slash);
-      const ids = await withStore(context, rest, (session) => idsOf(context, session, rest, type));
-      return { words: ids.words.map((word) => ({ ...word, value: `${type}/${word.value}` })) };
+      if (rest.command.name() !== 'events') return plainWords('ready', 'destroyed', 'create', 'condition=', 'jsonpath=');
+      if (current.includes('/')) return namesOf(context, rest, current);
+      const types = await withStore(context, rest, (session) => typeNames(context, session, current));
+      return { words: types.words.map((word) => ({ ...word, value: `${word.value}/` })), open: true };
     }
     default:
       return { words: [] };
@@ -185,6 +184,7 @@ async function operandsOf(context: CommandContext, typed: Typed): Promise<Candid
   const [type = '', id = ''] = operands;
   switch (argument?.name()) {
     case 'type':
+      if (current.includes('/')) return namesOf(context, typed, current);
       return withStore(context, typed, (session) => typeNames(context, session, current));
     case 'id':
     case 'ids':
@@ -249,6 +249,13 @@ async function typeNames(context: CommandContext, { state }: Session, current: s
     return [...new Set([word(each), ...names])].map((value) => ({ value, description: each.resourceType }));
   });
   return { words: words.sort((left, right) => compareIds(left.value, right.value)) };
+}
+
+/** `TYPE/ID`, once the type is typed. */
+async function namesOf(context: CommandContext, typed: Typed, current: string): Promise<Candidates> {
+  const type = current.slice(0, current.indexOf('/'));
+  const ids = await withStore(context, typed, (session) => idsOf(context, session, typed, type));
+  return { words: ids.words.map((word) => ({ ...word, value: `${type}/${word.value}` })) };
 }
 
 async function idsOf(context: CommandContext, { state }: Session, { options }: Typed, typeName: string): Promise<Candidates> {

@@ -1,9 +1,9 @@
 import { declaredPaths, directoryDefinition, listLeftovers, stackDefinition, stackDirectory } from '../../host/index.ts';
-import type { Pointer, Resource } from '../../resource/index.ts';
-import { isConflictError, isNotFoundError, pointerText, SteadystateError, visibleText } from '../../resource/index.ts';
+import type { Pointer, Resource, ResourceQuery } from '../../resource/index.ts';
+import { isConflictError, isNotFoundError, parseLabelQuery, pointerText, SteadystateError, visibleText } from '../../resource/index.ts';
 import { errorText } from '../advice.ts';
 import type { CommandContext } from '../context.ts';
-import { timeoutMs, withSession } from '../context.ts';
+import { asUsage, timeoutMs, withSession } from '../context.ts';
 import { exitCodeOf, exitCodes, UsageError } from '../exit-codes.ts';
 import { loadResourceFiles } from '../files/load-files.ts';
 import { allNamespaces } from '../follow-kind.ts';
@@ -16,6 +16,9 @@ import { waitDestroyed } from './wait.ts';
 export interface DeleteOptions {
   readonly filename: readonly string[];
   readonly wait?: boolean;
+  readonly selector?: string;
+  readonly all?: boolean;
+  readonly ignoreNotFound?: boolean;
 }
 
 /** How long `--wait` waits for all together, milliseconds. */
@@ -30,7 +33,7 @@ interface Going {
   readonly directory: string | undefined;
 }
 
-/** `delete TYPE ID…` or `delete -f FILE…` */
+/** `delete TYPE ID…`, `delete TYPE -l QUERY`, `delete TYPE --all`, or `delete -f FILE…` */
 export async function deleteCommand(
   context: CommandContext,
   typeName: string | undefined,
@@ -39,7 +42,12 @@ export async function deleteCommand(
 ): Promise<number> {
   const { io, environment } = context;
   if ((typeName === undefined) === (options.filename.length === 0)) throw new UsageError('name TYPE and ID, or files with -f');
-  if (typeName !== undefined && ids.length === 0) throw new UsageError(`name the ${typeName} to delete`);
+  const { selector, all = false } = options;
+  const several = all || selector !== undefined;
+  if (several && (ids.length > 0 || typeName === undefined || (all && selector !== undefined)))
+    throw new UsageError('--all and -l go with a type alone, one of them');
+  if (typeName !== undefined && ids.length === 0 && !several) throw new UsageError(`name the ${typeName} to delete`);
+  const query: ResourceQuery = selector === undefined ? {} : { labelQueries: [asUsage('-l', () => parseLabelQuery(selector))] };
   return withSession(context, async (session) => {
     const types = await TypesLookup.read(session.state, context.environment);
     let pointers: readonly Pointer[];
@@ -47,6 +55,11 @@ export async function deleteCommand(
       const files = await loadResourceFiles(options.filename, { io, environment, types, namespace: context.options.namespace });
       // The last in a file may need the first: down goes the reverse way.
       pointers = files.map(({ resource }) => resource.metadata).reverse();
+    } else if (several) {
+      const type = types.find(typeName);
+      const namespace = context.options.namespace ?? type.defaultNamespace;
+      pointers = (await session.state.list({ namespace, type: type.type }, query)).items.map(({ metadata }) => metadata);
+      if (pointers.length === 0) io.writeError(`no ${visibleText(type.definition?.displayType ?? type.type)} in ${namespace}\n`);
     } else {
       pointers = ids.map((id) => typedPointer(types, typeName, id, context.options.namespace));
     }
@@ -62,6 +75,7 @@ export async function deleteCommand(
         if (!gone) going.push({ pointer, directory });
         else if (directory !== undefined) io.write(await leftoversText(context, session, directory));
       } catch (error) {
+        if (options.ignoreNotFound === true && isNotFoundError(error)) continue;
         io.writeError(errorText(error));
         exitCode = Math.max(exitCode, exitCodeOf(error));
       }

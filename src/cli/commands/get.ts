@@ -7,7 +7,7 @@ import { exitCodes, UsageError } from '../exit-codes.ts';
 import { followKind, followNamespaces, allNamespaces as namespacesWith } from '../follow-kind.ts';
 import type { JoinedResource } from '../joined.ts';
 import { companionOf, companionsOf, joinStatus, statusTypeOf } from '../joined.ts';
-import { fileForm, jsonText, parseOutput, structured } from '../output/format.ts';
+import { jsonText, parseOutput, pathForm, structured } from '../output/format.ts';
 import { compilePath, valueText } from '../output/jsonpath.ts';
 import { nameLine } from '../output/names.ts';
 import { Table } from '../output/table.ts';
@@ -15,18 +15,21 @@ import type { Session } from '../session.ts';
 import { typedPointer } from '../target.ts';
 import type { KnownType } from '../types-lookup.ts';
 import { TypesLookup } from '../types-lookup.ts';
-import { rowShape } from './rows.ts';
+import { parseCustomColumns, rowShape } from './rows.ts';
 
 export interface GetOptions {
   readonly selector?: string;
   readonly watch?: boolean;
   readonly sortBy?: string;
   readonly headers?: boolean;
+  readonly showLabels?: boolean;
+  readonly ignoreNotFound?: boolean;
 }
 
 /** `get TYPE [ID…]` */
 export async function getCommand(context: CommandContext, typeName: string, ids: readonly string[], options: GetOptions): Promise<number> {
-  const format = parseOutput(context.options.output);
+  const custom = parseCustomColumns(context.options.output);
+  const format = custom === undefined ? parseOutput(context.options.output) : 'table';
   const query: ResourceQuery = queryOf(options.selector);
   const sort = sorter(options.sortBy);
   if (options.watch === true && format !== 'table' && format !== 'wide')
@@ -41,6 +44,9 @@ export async function getCommand(context: CommandContext, typeName: string, ids:
     const found = await read(session, types, type, namespaces, ids, query);
     const resources = sort(found.resources);
     const { io } = context;
+    const ignored = options.ignoreNotFound === true ? found.missing.length : 0;
+    // Nothing of what was asked for is no list either.
+    if (ignored > 0 && resources.length === 0 && options.watch !== true) return exitCodes.ok;
     if (format === 'yaml' || format === 'json') io.write(structured(format, resources, ids.length === 1));
     else if (format === 'name') io.write(resources.map(({ metadata }) => nameLine(metadata, types)).join(''));
     else if (typeof format === 'object')
@@ -50,11 +56,14 @@ export async function getCommand(context: CommandContext, typeName: string, ids:
         ),
       );
     else {
-      const shape = rowShape(type.definition, {
-        wide: format === 'wide',
-        namespaces: context.options.allNamespaces === true,
-        nowMs: () => context.environment.now(),
-      });
+      const shape =
+        custom ??
+        rowShape(type.definition, {
+          wide: format === 'wide',
+          labels: options.showLabels === true,
+          namespaces: context.options.allNamespaces === true,
+          nowMs: () => context.environment.now(),
+        });
       const table = new Table(options.headers === false ? [] : shape.headings);
       const columns = io.isTerminal ? io.columns() : 0;
       if (resources.length > 0 || options.watch === true)
@@ -66,14 +75,10 @@ export async function getCommand(context: CommandContext, typeName: string, ids:
           io.write(table.render(['spec' in row ? shape.cells(row) : shape.goneCells(row.metadata)], { columns, headings: false })),
         );
     }
+    if (ignored > 0) return exitCodes.ok;
     for (const error of found.missing) io.writeError(errorText(error));
     return found.missing.length > 0 ? exitCodes.notFound : exitCodes.ok;
   });
-}
-
-/** What JSONPaths of `-o` and `--for` look at. */
-export function pathForm(resource: JoinedResource): unknown {
-  return { ...fileForm(resource), ...(resource.status !== undefined && { status: resource.status }) };
 }
 
 /** The namespaces that a command looks into. */

@@ -16,7 +16,8 @@ export async function logsCommand(
   service: string | undefined,
   options: { readonly follow?: boolean; readonly tail?: string },
 ): Promise<number> {
-  const tail = options.tail === undefined ? undefined : Number(options.tail);
+  // As with kubectl, -1 is all.
+  const tail = options.tail === undefined || options.tail === '-1' ? undefined : Number(options.tail);
   if (tail !== undefined && (!Number.isSafeInteger(tail) || tail < 0))
     throw new UsageError(`--tail: expected a number of lines, found ${options.tail}`);
   return withSession(context, async (session) => {

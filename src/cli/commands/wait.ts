@@ -5,12 +5,12 @@ import type { CommandContext } from '../context.ts';
 import { deadline, timeoutMs, withSession } from '../context.ts';
 import { ExitError, exitCodes, UsageError } from '../exit-codes.ts';
 import { companionOf, joinStatus } from '../joined.ts';
+import { pathForm } from '../output/format.ts';
 import { compilePath, valueText } from '../output/jsonpath.ts';
 import { commandWords, shellWord } from '../output/names.ts';
 import type { Session } from '../session.ts';
 import { targetOf } from '../target.ts';
 import type { TypesLookup } from '../types-lookup.ts';
-import { pathForm } from './get.ts';
 import type { WaitAnswer } from './wait-ready.ts';
 import { lookReady, waitOn } from './wait-ready.ts';
 
@@ -34,7 +34,10 @@ type LookOf = (session: Session, types: TypesLookup, pointer: Pointer) => () => 
 
 /** Reads `--for`. `undefined`: the end is waited for. */
 function readGoal(goal: string): LookOf | undefined {
-  if (goal === 'destroyed') return undefined;
+  if (goal === 'destroyed' || goal === 'delete') return undefined;
+  if (goal === 'create')
+    return (session, _types, pointer) => async () =>
+      (await present(session, pointer)) === undefined ? { done: false, reason: 'it does not exist' } : { done: true };
   if (goal === 'ready') return (session, _types, pointer) => () => lookReady(session, pointer);
   const [kind, ...rest] = goal.split('=');
   const text = rest.join('=');
@@ -43,7 +46,8 @@ function readGoal(goal: string): LookOf | undefined {
     return (session, types, pointer) => () => lookCondition(session, types, pointer, name, wanted);
   }
   if (kind === 'jsonpath' && text !== '') {
-    const parts = /^(['"]?)(\{.*\})\1(?:=(.*))?$/s.exec(text);
+    // Without braces, as people type it too, a path ends at the first sign of equality.
+    const parts = /^(['"]?)(\{.*\}|\.[^={}]*)\1(?:=(.*))?$/s.exec(text);
     if (parts === null) throw new UsageError(`--for=jsonpath: expected jsonpath={.path}=value, found ${goal}`);
     const path = compilePath(parts[2] as string);
     return (session, types, pointer) => async () => {
@@ -56,7 +60,7 @@ function readGoal(goal: string): LookOf | undefined {
       return done ? { done } : { done, reason: `${parts[2]} is ${found === '' ? 'not there' : found}` };
     };
   }
-  throw new UsageError(`--for: expected ready, destroyed, condition=NAME or jsonpath={.path}=value, found ${goal}`);
+  throw new UsageError(`--for: expected ready, destroyed, create, condition=NAME or jsonpath={.path}=value, found ${goal}`);
 }
 
 async function look(

@@ -38,6 +38,11 @@ export function fileForm({ metadata, spec }: JoinedResource): Record<string, unk
   };
 }
 
+/** What JSONPaths of `-o` and `--for` look at. */
+export function pathForm(resource: JoinedResource): unknown {
+  return { ...fileForm(resource), ...(resource.status !== undefined && { status: resource.status }) };
+}
+
 /** Resources as YAML or JSON: one when an id was given, else `{ items: [] }`. */
 export function structured(format: 'yaml' | 'json', resources: readonly JoinedResource[], single: boolean): string {
   const forms = resources.map(fileForm);
