@@ -20,6 +20,11 @@ const codes: ReadonlySet<string> = new Set<ErrorCode>([
   'Closed',
 ]);
 
+/** Whether text from elsewhere is the code of an error that is known here. */
+export function isErrorCode(text: string): text is ErrorCode {
+  return codes.has(text);
+}
+
 /**
  * The first error of the family in a chain of causes; `undefined` when there is none. Goes by name and code, not by
  * class, so that it sees errors of another copy of this package.

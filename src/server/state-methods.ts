@@ -3,7 +3,7 @@ import { Bytes, invalid } from '../resource/index.ts';
 import type { Bookmark, State, TeardownOptions, WatchKindOptions } from '../state/index.ts';
 import { unsupported } from '../state/index.ts';
 import type { OwnedPointerRequest, ResourceCodec, WireResource, WireWatchOptions } from '../wire/index.ts';
-import { actorKey, queryFromWire, revisionKey, stateService } from '../wire/index.ts';
+import { actorKey, queryFromWire, revisionKey, saysEmptyMessage, stateService } from '../wire/index.ts';
 import type { HandlerContext } from './context.ts';
 import { endOf, streaming, unary, unaryFramed } from './context.ts';
 import { itemsFrame } from './frame-cache.ts';
@@ -34,7 +34,7 @@ export function stateMethods(context: HandlerContext): readonly ServerMethod[] {
     unaryFramed(context, stateService.update, 'update', async ({ newResource, options }, call, part) => {
       const expectedPhase = options.expectedPhase === undefined ? 'any' : phaseOf(options.expectedPhase);
       const resource = incoming(codec, newResource);
-      if (newResource?.spec?.protoSpec.length === 0) await refuseLostForm(state, codec, resource);
+      if (newResource?.spec?.protoSpec.length === 0) await refuseLostForm(state, codec, resource, newResource.spec.yamlSpec);
       return written(await state.update(resource, { owner: options.owner, actor: actorOf(call), expectedPhase, ...part }));
     }),
     unaryFramed(context, stateService.destroy, 'destroy', async (request, _call, part) => {
@@ -101,8 +101,8 @@ export function caughtUpFrom({ caughtUp, startFromBookmark }: WireWatchOptions):
 function placeOf(options: WireWatchOptions): Pick<WatchKindOptions, 'tailEvents' | 'startFromBookmark' | 'strict'> {
   return {
     ...(options.tailEvents !== 0 && { tailEvents: options.tailEvents }),
-    ...(options.startFromBookmark !== undefined &&
-      options.startFromBookmark.length > 0 && { startFromBookmark: Bytes.from(options.startFromBookmark) }),
+    // An empty one is no place either: to leave it out would be to begin elsewhere than the client asked.
+    ...(options.startFromBookmark !== undefined && { startFromBookmark: Bytes.from(options.startFromBookmark) }),
     ...(options.strict && { strict: true }),
   };
 }
@@ -114,22 +114,32 @@ function pointerOf({ namespace, type, id }: { readonly namespace: string; readon
 /** A resource from a request. Invalid for one that could be stored, but never be sent to anybody. */
 function incoming(codec: ResourceCodec, wire: WireResource | undefined): Resource {
   const resource = codec.fromWire(wire);
-  // Most are far from the limit; those near it are measured.
-  const { protoSpec, yamlSpec } = wire?.spec ?? { protoSpec: [], yamlSpec: '' };
-  const size = protoSpec.length + yamlSpec.length > largestMessage / 4 ? codec.encode(resource).length : 0;
+  // Most are far from the limit; those that could come near it, in whatever form they are sent, are measured.
+  const size = roughSize(wire) > largestMessage / 64 ? codec.encode(resource).length : 0;
   if (size > largestMessage)
     throw invalid([{ path: '', message: `${size} bytes as a message, at most ${largestMessage} can be sent` }], resource.metadata);
   return resource;
 }
 
+function roughSize(wire: WireResource | undefined): number {
+  const { metadata, spec } = wire ?? {};
+  let size = (spec?.protoSpec.length ?? 0) + (spec?.yamlSpec.length ?? 0);
+  if (metadata === undefined) return size;
+  for (const finalizer of metadata.finalizers) size += finalizer.length;
+  for (const pairs of [metadata.labels, metadata.annotations])
+    for (const [key, value] of Object.entries(pairs)) size += key.length + value.length;
+  return size;
+}
+
 /**
- * Readers in other languages take a missing protobuf form for an empty spec, so a write that would lose it is refused.
+ * Readers in other languages take a missing protobuf form for an empty spec, so a write that would lose it is refused, unless
+ * its text says just that.
  * The version that was looked at is the precondition of the write, so nothing comes between.
  */
-async function refuseLostForm(state: State, codec: ResourceCodec, resource: Resource): Promise<void> {
+async function refuseLostForm(state: State, codec: ResourceCodec, resource: Resource, yaml: string): Promise<void> {
   const stored = await state.get(resource.metadata).catch(() => undefined);
   if (stored === undefined || stored.metadata.version !== resource.metadata.version) return;
-  if (codec.toWire(stored).spec?.protoSpec.length === 0 || codec.toWire(resource).spec?.protoSpec.length !== 0) return;
+  if (codec.makesProtobuf(resource) || codec.toWire(stored).spec?.protoSpec.length === 0 || saysEmptyMessage(yaml)) return;
   throw invalid(
     [{ path: 'spec', message: 'the stored spec has a protobuf form, and this write would lose it: write it with the codec of its type' }],
     resource.metadata,

@@ -1,5 +1,5 @@
 import type { Kind, SteadystateError } from '../resource/index.ts';
-import { Bytes, SteadystateError as ErrorClass, tombstone } from '../resource/index.ts';
+import { Bytes, SteadystateError as ErrorClass, isErrorCode } from '../resource/index.ts';
 import type { StateEvent } from '../state/index.ts';
 import type { Codec } from './codec.ts';
 import { boolean, bytes, encode, encoded, int32, int64, message, optional, repeated, text } from './codec.ts';
@@ -76,7 +76,7 @@ export function encodeEvent(event: StateEvent, kind: Kind, codec: ResourceCodec)
       parts.errorCode = event.error.code;
       break;
     default:
-      parts.resource = codec.encode(tombstone({ namespace: kind.namespace, type: kind.type, id: '' }));
+      parts.resource = codec.encodePlaceholder(kind);
   }
   const encodedEvent = encode(eventPartsCodec, parts);
   // A marker's placeholder depends on the watch, and contents are made for each; what has a place in the history is the same for all.
@@ -127,8 +127,5 @@ function readEvent(wire: WireEvent, codec: ResourceCodec, raw: boolean): StateEv
 }
 
 function errorOf(wire: WireEvent): SteadystateError {
-  return new ErrorClass(
-    wire.errorCode === '' ? 'Unavailable' : (wire.errorCode as SteadystateError['code']),
-    wire.error ?? 'the watch failed',
-  );
+  return new ErrorClass(isErrorCode(wire.errorCode) ? wire.errorCode : 'Unavailable', wire.error ?? 'the watch failed');
 }

@@ -4,6 +4,7 @@ export { decode, encode } from './codec.ts';
 export type * from './control-messages.ts';
 export type { DescriptorFile } from './descriptors.ts';
 export { descriptorFiles } from './descriptors.ts';
+export { saysEmptyMessage } from './empty-message.ts';
 export { decodeEvent, encodeEvent, encodeWatchResponse } from './event-codec.ts';
 export type { ForeignSpec } from './foreign-spec.ts';
 export { isForeignSpec, visibleSpec } from './foreign-spec.ts';

@@ -1,5 +1,5 @@
 import type { LabelTerm, ResourceQuery } from '../resource/index.ts';
-import { invalid } from '../resource/index.ts';
+import { SteadystateError } from '../resource/index.ts';
 import type { QueryOptions, WireLabelTerm } from './messages.ts';
 
 const operations: readonly (LabelTerm['op'] | 'notExists')[] = [
@@ -22,9 +22,14 @@ export function queryFromWire({ labelQuery, idQuery }: QueryOptions): ResourceQu
 
 function termFromWire({ key, op, value, invert }: WireLabelTerm): LabelTerm {
   const operation = operations[op];
-  if (operation === undefined) throw invalid([{ path: 'label query', message: `unknown operation ${op} on ${key}` }]);
-  // The deprecated operation is an inverted exists.
-  if (operation === 'notExists') return { key, op: 'exists', invert: !invert };
+  // Of a newer client: it is not wrong, only not to be had here.
+  if (operation === undefined)
+    throw new SteadystateError(
+      'Unsupported',
+      `the label query asks for operation ${op} on ${JSON.stringify(key)}, which this server does not know`,
+    );
+  // The deprecated operation is an inverted exists, whatever else the term says.
+  if (operation === 'notExists') return { key, op: 'exists', invert: true };
   return { key, op: operation, values: value, invert };
 }
 

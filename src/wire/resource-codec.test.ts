@@ -38,6 +38,8 @@ describe('specs', () => {
     expect(wire.spec).toEqual({ protoSpec: Uint8Array.of(7), yamlSpec: '{"n":7}' });
     expect(typed.fromWire({ ...wire, spec: { protoSpec: Uint8Array.of(9), yamlSpec: '{"n":7}' } }).spec).toEqual({ n: 9 });
     expect(typed.fromWire({ ...wire, spec: { protoSpec: new Uint8Array(), yamlSpec: 'n: 8' } }).spec).toEqual({ n: 8 });
+    // What came in neither form is an empty message.
+    expect(typed.fromWire({ ...wire, spec: { protoSpec: new Uint8Array(), yamlSpec: '' } }).spec).toEqual({ n: 0 });
   });
 
   test('of a type without a codec travel as YAML, with the protobuf form left out', () => {
@@ -189,6 +191,16 @@ describe('events', () => {
       expect(placeholder?.metadata).toMatchObject({ ...kind, id: '', version: 'undefined', phase: 'running' });
       expect(placeholder?.spec).toEqual({ protoSpec: new Uint8Array(), yamlSpec: '' });
     }
+  });
+
+  test('markers leave nothing behind, however many watches are told', () => {
+    const wide = new ResourceCodec();
+    const resource = makeResource({ metadata, spec: {} });
+    const bytes = wide.encode(resource);
+    const long = { namespace: 'n'.repeat(1024), type: 't'.repeat(1024) };
+    for (let count = 0; count < 10_000; count++) encodeEvent({ type: 'noop', bookmark }, long, wide);
+    // What is worth keeping is still there.
+    expect(wide.encode(resource)).toBe(bytes);
   });
 
   test('a tombstone carries an empty spec, not none', () => {

@@ -1,4 +1,4 @@
-import type { DefinitionRegistry, Metadata, Resource, SpecCodec, Tombstone } from '../resource/index.ts';
+import type { DefinitionRegistry, Kind, Metadata, Resource, SpecCodec, Tombstone } from '../resource/index.ts';
 import { assembleResource, freezeSpec, invalid, makeMetadata, tombstone } from '../resource/index.ts';
 import { encode } from './codec.ts';
 import { EncodedCache } from './encoded-cache.ts';
@@ -34,6 +34,11 @@ export class ResourceCodec {
     };
   }
 
+  /** Whether a codec here makes the protobuf form of its spec, so that an empty one is its form and not none. */
+  makesProtobuf({ metadata, spec }: Resource): boolean {
+    return !isForeignSpec(spec) && this.#specCodec(metadata.type) !== undefined;
+  }
+
   /** A Resource message as bytes. */
   encode(resource: Resource | Tombstone): Buffer {
     let bytes = this.#encodedResources.get(resource);
@@ -42,6 +47,11 @@ export class ResourceCodec {
       this.#encodedResources.add(resource, bytes);
     }
     return bytes;
+  }
+
+  /** What stands for a kind where a message must have a resource. Not kept: each watch would leave one behind. */
+  encodePlaceholder({ namespace, type }: Kind): Buffer {
+    return encode(resourceCodec, this.toWire(tombstone({ namespace, type, id: '' })));
   }
 
   /** A checked resource of a request. Throws Invalid for what cannot be one. */
@@ -91,7 +101,9 @@ export class ResourceCodec {
 
   #specFromWire(metadata: Metadata, { protoSpec, yamlSpec }: WireSpec): unknown {
     const codec = this.#specCodec(metadata.type);
-    if (codec !== undefined && protoSpec.length > 0) return freezeSpec(decodeSpec(codec, protoSpec, metadata), metadata);
+    // What has neither form is an empty message.
+    if (codec !== undefined && (protoSpec.length > 0 || yamlSpec === ''))
+      return freezeSpec(decodeSpec(codec, protoSpec, metadata), metadata);
     // Without a codec here, a protobuf form is somebody else's to read: both forms are kept as they are.
     if (protoSpec.length > 0 || this.#registry?.get(metadata.type) === undefined) {
       const spec = fromForeign(protoSpec, yamlSpec);

@@ -134,6 +134,14 @@ describe('from a status', () => {
     expect(fromStatus({ code: grpcCodes[name], message: 'm' }, { call, pointer, sent: true })).toMatchObject(expected);
   });
 
+  test('a code that is not known here is read by its status: a write stays Ambiguous', () => {
+    const text = toStatus(new SteadystateError('Locked', 'm'), 'update').details.toString('latin1');
+    const details = Buffer.from(text.replace('Locked', 'Fenced'), 'latin1');
+    expect(details.includes('Fenced')).toBe(true);
+    expect(fromStatus({ code: grpcCodes.unknown, message: 'm', details }, { call: 'update', sent: true }).code).toBe('Ambiguous');
+    expect(fromStatus({ code: grpcCodes.notFound, message: 'm', details }, { call: 'get', sent: true }).code).toBe('NotFound');
+  });
+
   test('details of others, and details that cannot be read, tell nothing', () => {
     const status = { code: grpcCodes.notFound, message: 'm', details: Uint8Array.of(0x80, 0xff) };
     expect(fromStatus(status, { call: 'get', sent: true }).code).toBe('NotFound');

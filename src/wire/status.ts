@@ -1,5 +1,5 @@
 import type { ErrorCode, Pointer, SteadystateError } from '../resource/index.ts';
-import { SteadystateError as ErrorClass, findError } from '../resource/index.ts';
+import { SteadystateError as ErrorClass, findError, isErrorCode } from '../resource/index.ts';
 import type { Codec } from './codec.ts';
 import { bytes, decode, encode, int32, message, nested, repeated, text, textMap } from './codec.ts';
 
@@ -190,8 +190,11 @@ function rebuild(said: string, details: Uint8Array): SteadystateError | undefine
       if (typeUrl !== errorInfoType) continue;
       const info = decode(errorInfoCodec, value);
       if (info.domain !== domain) continue;
+      const code = info.reason;
+      // Of a newer server: its status says what of it can be understood here.
+      if (!isErrorCode(code)) continue;
       const { namespace, type, id, reason, retryAfterMs, holder, issues, kind } = info.metadata;
-      return new ErrorClass(info.reason as ErrorCode, said, {
+      return new ErrorClass(code, said, {
         ...(namespace !== undefined && type !== undefined && id !== undefined && { pointer: { namespace, type, id } }),
         ...(reason !== undefined && { reason: reason as never }),
         ...(retryAfterMs !== undefined && { retryAfterMs: Number(retryAfterMs) }),

@@ -28,4 +28,12 @@ test('what is no time has none', () => {
   expect(toTimestamp('')).toBeUndefined();
   expect(toTimestamp('yesterday')).toBeUndefined();
   expect(fromTimestamp(undefined)).toBe('');
+  for (const [seconds, nanos] of [
+    [-62135596801, 0],
+    [253402300800, 0],
+    [2 ** 53 - 1, 0],
+    [0, -1],
+    [0, 1_000_000_000],
+  ] as const)
+    expect(fromTimestamp({ seconds, nanos })).toBe('');
 });

@@ -20,10 +20,15 @@ function readTimestamp(text: string): WireTimestamp | undefined {
   return { seconds, nanos: Number(fraction.padEnd(9, '0')) };
 }
 
-/** Protobuf → RFC 3339 text in UTC, with as many digits as are needed: 0, 3, 6 or 9. */
+/** What the protocol allows: the years 1 to 9999, in seconds. */
+const earliest = -62_135_596_800;
+const latest = 253_402_300_799;
+
+/** Protobuf → RFC 3339 text in UTC, with as many digits as are needed: 0, 3, 6 or 9. Empty for what is no time there. */
 export function fromTimestamp(timestamp: WireTimestamp | undefined): string {
   if (timestamp === undefined) return '';
   const { seconds, nanos } = timestamp;
+  if (seconds < earliest || seconds > latest || nanos < 0 || nanos > 999_999_999) return '';
   const days = Math.floor(seconds / 86_400);
   const rest = seconds - days * 86_400;
   const { year, month, day } = civilDate(days);
