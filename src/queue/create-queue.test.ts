@@ -50,6 +50,22 @@ describe('one key', () => {
     expect(await takeAll()).toEqual(['a']);
   });
 
+  test('counts as ready from when it is due until it is taken', async () => {
+    const told: number[] = [];
+    queue.shutDown();
+    start({ onReady: (ready) => told.push(ready) });
+    queue.add('a');
+    queue.add('a');
+    queue.add('later', { afterMs: 10 });
+    expect(told).toEqual([1]);
+    (await take()).requeue(1_000);
+    expect(told).toEqual([1, 0]);
+    await environment.advance(10);
+    expect(told).toEqual([1, 0, 1]);
+    queue.shutDown();
+    expect(told).toEqual([1, 0, 1, 0]);
+  });
+
   test('never runs twice at once: added while it runs, it runs once more', async () => {
     queue.add('a');
     const item = await take();

@@ -12,11 +12,11 @@ interface Taker {
 
 /** A keyed work queue on an environment's clock. RangeError when an option is no good. */
 export function createQueue(environment: Environment, options: QueueOptions = {}): KeyedQueue {
-  const { baseDelayMs = 5, maxDelayMs = 60_000, fairness = 8 } = options;
+  const { baseDelayMs = 5, maxDelayMs = 60_000, fairness = 8, onReady } = options;
   checkNumber('baseDelayMs', baseDelayMs, 0);
   checkNumber('maxDelayMs', maxDelayMs, 0);
   checkNumber('fairness', fairness, 1);
-  return new Queue(environment, baseDelayMs, maxDelayMs, fairness);
+  return new Queue(environment, baseDelayMs, maxDelayMs, fairness, onReady);
 }
 
 function checkNumber(name: string, value: number, least: number): void {
@@ -31,12 +31,15 @@ class Queue implements KeyedQueue {
   readonly #ready: ReadyKeys;
   readonly #delayed: DelayedKeys;
   readonly #takers: Taker[] = [];
+  readonly #onReady: QueueOptions['onReady'];
+  #toldReady = 0;
   #order = 0;
   #running = 0;
   #shutDown = false;
 
-  constructor(environment: Environment, baseDelayMs: number, maxDelayMs: number, fairness: number) {
+  constructor(environment: Environment, baseDelayMs: number, maxDelayMs: number, fairness: number, onReady: QueueOptions['onReady']) {
     this.#environment = environment;
+    this.#onReady = onReady;
     this.#baseDelayMs = baseDelayMs;
     this.#maxDelayMs = maxDelayMs;
     this.#ready = new ReadyKeys(fairness);
@@ -66,7 +69,11 @@ class Queue implements KeyedQueue {
 
   take(signal?: AbortSignal): Promise<QueueItem | undefined> {
     if (this.#shutDown || signal?.aborted) return Promise.resolve(undefined);
-    if (this.#takers.length === 0 && this.#ready.size > 0) return Promise.resolve(this.#start(this.#ready.next()));
+    if (this.#takers.length === 0 && this.#ready.size > 0) {
+      const item = this.#start(this.#ready.next());
+      this.#tellReady(this.#ready.size);
+      return Promise.resolve(item);
+    }
     return new Promise((resolve) => {
       const taker: Taker = { resolve, listener: undefined };
       if (signal !== undefined) {
@@ -99,6 +106,7 @@ class Queue implements KeyedQueue {
   shutDown(): void {
     this.#shutDown = true;
     this.#delayed.stop();
+    this.#tellReady(0);
     for (const taker of this.#takers.splice(0)) {
       taker.listener?.[Symbol.dispose]();
       taker.resolve(undefined);
@@ -177,6 +185,13 @@ class Queue implements KeyedQueue {
       taker.listener?.[Symbol.dispose]();
       taker.resolve(this.#start(this.#ready.next()));
     }
+    if (!this.#shutDown) this.#tellReady(this.#ready.size);
+  }
+
+  #tellReady(ready: number): void {
+    if (ready === this.#toldReady) return;
+    this.#toldReady = ready;
+    this.#onReady?.(ready);
   }
 
   #start(state: KeyState): QueueItem {

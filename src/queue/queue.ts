@@ -32,6 +32,8 @@ export interface QueueOptions {
   readonly maxDelayMs?: number;
   /** After this many keys of higher priority in a row one of lower priority gets its turn. @default 8 */
   readonly fairness?: number;
+  /** Told how many keys are ready and wait for a taker, whenever that has become another number. */
+  readonly onReady?: (ready: number) => void;
 }
 
 /**

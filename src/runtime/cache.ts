@@ -3,6 +3,7 @@ import type { Kind, Pointer } from '../resource/index.ts';
 import type { ListOptions, ResourceList } from '../state/index.ts';
 import { keyOf, kindKeyOf } from './keys.ts';
 import type { KindFeed } from './kind-feed.ts';
+import { isBefore } from './kind-feed.ts';
 import type { KindView } from './kind-view.ts';
 
 /** What a controller has written, and a view must show before that controller runs again. */
@@ -94,8 +95,10 @@ export class Cache {
     // Contents that are being read may be older than the write.
     if (!feed.view.filled) return false;
     if (version !== undefined && isBefore(feed.position, version)) return false;
-    const metadata = end === undefined ? undefined : feed.view.get(pointer.id)?.metadata;
+    const metadata = feed.view.get(pointer.id)?.metadata;
     if (metadata === undefined || metadata.uid !== uid) return true;
+    // Where each resource counts its versions for itself, that of another one says nothing.
+    if (end === undefined) return this.#globalRevision || version === undefined || !isBefore(metadata.version, version);
     return end === 'tornDown' && metadata.phase === 'tearingDown';
   }
 
@@ -119,9 +122,4 @@ export class Cache {
       this.#waiting.push(look);
     });
   }
-}
-
-/** Compares revisions, or versions of one type, as decimal text: no number is large enough for all of them. */
-function isBefore(left: string, right: string): boolean {
-  return left.length === right.length ? left < right : left.length < right.length;
 }

@@ -133,7 +133,7 @@ export class FeedWatch {
         else feed.put(event.resource);
         if (event.resync === true) coalesced.add(feed);
         if (event.revision !== undefined) this.#movedTo(String(event.revision));
-        else feed.position = metadata.version;
+        else feed.moveTo(metadata.version);
         return;
       }
       case 'bootstrapped':
@@ -153,7 +153,7 @@ export class FeedWatch {
   }
 
   #movedTo(position: string): void {
-    for (const feed of this.#feeds.values()) feed.position = position;
+    for (const feed of this.#feeds.values()) feed.moveTo(position);
   }
 
   #measure(event: StateEvent | undefined): void {
@@ -166,6 +166,8 @@ export class FeedWatch {
     for (const { kind, size, view } of this.#feeds.values())
       resources.set(size, { namespace: kind.namespace, type: kind.type, cached: view === undefined ? 'no' : 'yes' });
     if (event?.type !== 'created' && event?.type !== 'updated') return;
+    // What was there before tells nothing of how fast a change arrives.
+    if (this.#feeds.get(kindKeyOf(event.resource.metadata))?.filling !== false) return;
     const { namespace, type, updated } = event.resource.metadata;
     const lagMs = this.#environment.now() - Date.parse(updated);
     if (Number.isNaN(lagMs)) return;

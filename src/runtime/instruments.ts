@@ -25,7 +25,11 @@ export class Instruments {
     this.requeues = counter('requeues', 'Runs that asked for another one after a while');
     this.skips = counter('skips', 'Runs that gave up until the next change');
     this.hotLoops = counter('hot_loops', 'Keys that were slowed down because they write again and again');
-    this.queueLength = metrics.gauge('steadystate_controller_queue_length', 'Keys that wait to be reconciled', names);
+    this.queueLength = metrics.gauge(
+      'steadystate_controller_queue_length',
+      'Keys that are ready to be reconciled and wait for a worker',
+      names,
+    );
     this.queueSeconds = metrics.histogram('steadystate_controller_queue_seconds', 'From ready to run of a key', names);
     this.reconcileSeconds = metrics.histogram('steadystate_controller_reconcile_seconds', 'Duration of reconciles', names);
   }

@@ -27,8 +27,7 @@ export class KindFeed {
   readonly view: KindView | undefined;
   readonly #known = new Map<string, Metadata>();
   readonly #subscribers = new Set<FeedSubscriber>();
-  /** The newest revision (or version) that came, as decimal text; empty: none yet. */
-  position = '';
+  #position = '';
   /** Ids that the contents being given hold, while they are given anew. */
   #given: Set<string> | undefined;
   #synced = false;
@@ -38,8 +37,18 @@ export class KindFeed {
     this.view = view;
   }
 
+  /** The newest revision (or version) that came, as decimal text; empty: none yet. */
+  get position(): string {
+    return this.#position;
+  }
+
   get synced(): boolean {
     return this.#synced;
+  }
+
+  /** Contents are being given, the first time or anew. */
+  get filling(): boolean {
+    return this.#given !== undefined;
   }
 
   get size(): number {
@@ -61,6 +70,11 @@ export class KindFeed {
     for (const value of this.#known.values()) subscriber.change({ old: undefined, value, initial: true });
     if (this.#synced) subscriber.synced();
     return { [Symbol.dispose]: () => void this.#subscribers.delete(subscriber) };
+  }
+
+  /** A revision, or a version, has come. A `destroyed` may tell of an older version than what came before it. */
+  moveTo(position: string): void {
+    if (isBefore(this.#position, position)) this.#position = position;
   }
 
   /** All contents are about to be given (again). */
@@ -109,4 +123,9 @@ export class KindFeed {
   #tell(change: FeedChange): void {
     for (const subscriber of this.#subscribers) subscriber.change(change);
   }
+}
+
+/** Compares revisions, or versions of one type, as decimal text: no number is large enough for all of them. */
+export function isBefore(left: string, right: string): boolean {
+  return left.length === right.length ? left < right : left.length < right.length;
 }

@@ -48,7 +48,8 @@ export class QueueRunner implements Runner {
     this.#limits = new AccessLimits(controller.name, controller.inputs, controller.outputs);
     this.#instruments = new Instruments(environment, controller.name);
     const queueOptions = { maxDelayMs: options.maxBackoffMs };
-    this.#queue = createQueue(environment, queueOptions);
+    const { queueLength, labels } = this.#instruments;
+    this.#queue = createQueue(environment, { ...queueOptions, onReady: (ready) => queueLength.set(ready, labels) });
     this.#records = new KeyRecords(environment, log);
     this.#hotLoops = new HotLoops(environment);
     this.#primaries = controller.inputs.filter((input) => input.kind === 'primary');
@@ -65,6 +66,7 @@ export class QueueRunner implements Runner {
 
   /** Runs until the signal aborts and what was in flight has ended. Never rejects. */
   async run(signal: AbortSignal, hardSignal: AbortSignal, synced: () => void): Promise<void> {
+    this.#instruments.queueLength.set(0, this.#instruments.labels);
     let missing = this.controller.inputs.length;
     const subscriptions = this.controller.inputs.map((input) =>
       this.#options.feeds.subscribe(input, {
@@ -179,11 +181,10 @@ export class QueueRunner implements Runner {
 
   async #runOne(context: ControllerContext, item: QueueItem, writes: WriteLog, spans: RunSpans): Promise<void> {
     const { environment, log } = this.#options;
-    const { labels, queueSeconds, reconcileSeconds, queueLength } = this.#instruments;
+    const { labels, queueSeconds, reconcileSeconds } = this.#instruments;
     const { key } = item;
     const record = this.#records.start(key);
     this.#hotLoops.start(key);
-    queueLength.set(this.#queue.length, labels);
     queueSeconds.observe(item.waitedMs / 1000, labels);
     const span = spans.begin(() => aboutRun(record, item));
     const start = environment.elapsed();

@@ -45,6 +45,37 @@ test('a controller is measured', async () => {
   await world.end();
 });
 
+test('the length of a queue is how many keys are ready and find no worker, also while nothing begins or ends', async () => {
+  const world = new World();
+  const ends: (() => void)[] = [];
+  await world.start(controllerOf({ reconcile: () => new Promise((resolve) => ends.push(() => resolve({ requeueAfterMs: 60_000 }))) }));
+  const length = (): number => world.environment.metrics.value('steadystate_controller_queue_length', { controller: 'baker' });
+  for (const id of ['a', 'b', 'c', 'd']) await world.apple(id);
+  expect(length()).toBe(3);
+  while (ends.length > 0) {
+    ends.shift()?.();
+    await world.environment.settle();
+  }
+  // All of them run again after a while: that is no backlog.
+  expect(length()).toBe(0);
+  await world.end();
+});
+
+test.each([
+  ['read', []],
+  ['cached', [apples.kind(), pies.kind()]],
+])('what was there before a watch of a %s kind is no lag', async (_how, cachedKinds) => {
+  const world = new World({ cachedKinds });
+  // More than one batch.
+  for (let count = 0; count < 1_500; count++) await world.state.create(apples.create({ id: `a${count}`, spec: {} }));
+  await world.environment.advance(3_600_000);
+  await world.start(controllerOf({}));
+  await world.environment.advance(10_000);
+  const kind = { namespace: 'default', type: apples.type };
+  expect(world.environment.metrics.value('steadystate_watch_lag_seconds', kind)).toBe(0);
+  await world.end();
+});
+
 test('the lag of a watch is the time from the write', async () => {
   const gates = new GatedWatches(() => world.environment);
   const world: World = new World({ wrap: (core) => gates.wrap(core) });
