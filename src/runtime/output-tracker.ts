@@ -1,6 +1,7 @@
-import type { Kind, Pointer } from '../resource/index.ts';
+import type { Kind, Metadata, Pointer } from '../resource/index.ts';
 import { invalid, isNotFoundError, isPendingFinalizersError, isPhaseConflictError, kindText } from '../resource/index.ts';
 import type { ControllerContext } from './controller.ts';
+import { eachOf } from './each-of.ts';
 import { keyOf } from './keys.ts';
 
 /** Remembers what a classic controller writes in one cycle, so that what it no longer writes is taken down. */
@@ -30,15 +31,15 @@ export class OutputTracker {
       }
     }
     this.#touched = undefined;
+    const goes: Metadata[] = [];
     for (const kind of kinds) {
-      const { items } = await context.uncached.list(kind);
-      for (const { metadata } of items) {
+      for (const { metadata } of (await context.uncached.list(kind)).items) {
         if (metadata.owner !== context.name) continue;
         // What is being torn down goes even if it was asked for: it never comes back to life, another takes its place.
-        if (metadata.phase === 'running' && touched.has(keyOf(metadata))) continue;
-        await takeDown(context, metadata, metadata.uid);
+        if (metadata.phase === 'tearingDown' || !touched.has(keyOf(metadata))) goes.push(metadata);
       }
     }
+    await eachOf(goes, (metadata) => takeDown(context, metadata, metadata.uid));
   }
 }
 

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isForbiddenError, isInvalidError, SteadystateError } from '../../src/resource/index.ts';
 import type { ClassicContext, ClassicController, Input } from '../../src/runtime/index.ts';
-import type { CoreState } from '../../src/state/index.ts';
-import { apples, crumbs, pies, World } from './world.ts';
+import { apples, crumbs, failingOn, pies, World } from './world.ts';
 
 let world: World;
 /** Calls of the store that are to fail, by what they do and to which id. */
@@ -10,25 +9,10 @@ let faults: Map<string, unknown>;
 
 beforeEach(() => {
   faults = new Map();
-  world = new World({ wrap: (core) => faulty(core) });
+  world = new World({ wrap: (core) => failingOn(core, (what, id) => faults.get(`${what} ${id}`)) });
 });
 
 afterEach(() => world.end());
-
-function faulty(core: CoreState): CoreState {
-  return new Proxy(core, {
-    get: (target, key) => {
-      const member: unknown = Reflect.get(target, key);
-      if (typeof member !== 'function') return member;
-      if (key !== 'create' && key !== 'update') return member.bind(target);
-      return async (resource: { readonly metadata: { readonly id: string } }, options: unknown) => {
-        const fault = faults.get(`${key} ${resource.metadata.id}`);
-        if (fault !== undefined) throw fault;
-        return member.call(target, resource, options) as unknown;
-      };
-    },
-  });
-}
 
 const weakApples: Input = { namespace: 'default', type: apples.type, kind: 'weak' };
 
@@ -368,6 +352,19 @@ describe('output tracking', () => {
     await world.state.destroy(apples.pointer('a'));
     await world.environment.settle();
     expect(await pieIds()).toEqual(['b', 'free', 'theirs']);
+  });
+
+  test('what cannot be taken down is told, and does not keep others', async () => {
+    const seen = await startBaking();
+    for (const id of ['a', 'b', 'c']) await world.apple(id);
+    for (const id of ['a', 'b']) faults.set(`destroy ${id}`, new SteadystateError('Forbidden', `${id} stays`));
+    for (const id of ['a', 'b', 'c']) await world.state.destroy(apples.pointer(id));
+    await world.environment.settle();
+    expect(await pieIds()).toEqual(['a', 'b']);
+    expect(seen.error).toMatchObject({ errors: [{ message: 'a stays' }, { message: 'b stays' }] });
+    faults.clear();
+    await world.apple('d');
+    expect(await pieIds()).toEqual(['d']);
   });
 
   test('writing without a change touches too', async () => {

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SteadystateError } from '../../src/resource/index.ts';
 import type { CleanupHandler } from '../../src/runtime/index.ts';
 import { cleanup, hasNoOutputs, removeOutputs } from '../../src/runtime/index.ts';
-import { apples, crumbs, pies, World } from './world.ts';
+import { apples, crumbs, failingOn, pies, World } from './world.ts';
 
 type Size = { size: number };
 
@@ -71,6 +72,18 @@ describe('dependents', () => {
     await dependent(pies, 'strange', 'a', 'another');
     expect(await teardown('a')).toEqual([]);
     expect(await idsOf(pies)).toEqual(['strange']);
+  });
+
+  test('one that cannot be removed keeps the input, and no other dependent', async () => {
+    const refused = new SteadystateError('Forbidden', 'p1 stays');
+    await world.end();
+    world = new World({ wrap: (core) => failingOn(core, (what, id) => (what !== 'create' && id === 'p1' ? refused : undefined)) });
+    await start(removeOutputs(pies.kind(), ofApple));
+    await world.apple('a');
+    for (const id of ['p0', 'p1', 'p2']) await dependent(pies, id, 'a');
+    expect(await teardown('a')).toEqual(['sweeper']);
+    expect(await idsOf(pies)).toEqual(['p1']);
+    expect(world.runtime.status()[0]?.keys[0]?.lastError).toBe('p1 stays');
   });
 
   test('that are held keep the input', async () => {

@@ -132,6 +132,19 @@ describe('an input', () => {
   });
 });
 
+test('outputs whose inputs went while nobody ran are taken down at the start; those of others stay', async () => {
+  await world.state.create(pies.create({ id: 'stranded', spec: {} }), { owner: 'baker' });
+  await world.state.create(pies.create({ id: 'held', spec: {} }), { owner: 'baker' });
+  await world.state.addFinalizer(pies.pointer('held'), 'eater');
+  await world.state.create(pies.create({ id: 'theirs', spec: {} }), { owner: 'another' });
+  await world.apple('a');
+  await start();
+  expect(await pieIds()).toEqual(['a', 'held', 'theirs']);
+  await world.state.removeFinalizer(pies.pointer('held'), 'eater');
+  await world.environment.settle();
+  expect(await pieIds()).toEqual(['a', 'theirs']);
+});
+
 describe('a map that answers', () => {
   test('none has no output, and no finalizer', async () => {
     await start({ map: ({ metadata, spec }) => (spec.size > 0 ? pies.create({ id: metadata.id, spec: {} }) : undefined) });

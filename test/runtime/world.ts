@@ -80,3 +80,20 @@ export class World {
 export function idsOf(pointers: readonly Pointer[]): readonly string[] {
   return pointers.map(({ id }) => id);
 }
+
+/** A store whose writes fail as the test says, by what they do and to which id; it tears down in two steps, as most do. */
+export function failingOn(core: CoreState, fault: (what: 'create' | 'update' | 'destroy', id: string) => unknown): CoreState {
+  return new Proxy(core, {
+    get: (target, key) => {
+      const member: unknown = Reflect.get(target, key);
+      if (typeof member !== 'function') return member;
+      if (key === 'teardown' || key === 'teardownAndDestroy') return undefined;
+      if (key !== 'create' && key !== 'update' && key !== 'destroy') return member.bind(target);
+      return async (about: Partial<Pointer> & { readonly metadata?: Pointer }, options: unknown) => {
+        const failure = fault(key, about.metadata?.id ?? about.id ?? '');
+        if (failure !== undefined) throw failure;
+        return member.call(target, about, options) as unknown;
+      };
+    },
+  });
+}

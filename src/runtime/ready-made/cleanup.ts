@@ -1,5 +1,6 @@
 import type { Kind, Pointer, Resource, ResourceQuery, TypedKind } from '../../resource/index.ts';
 import type { ControllerContext, Input, Output, QueueController, ReconcileResult } from '../controller.ts';
+import { eachOf } from '../each-of.ts';
 import { keyOf } from '../keys.ts';
 import { takeDown } from './take-down.ts';
 import { find } from './transform-options.ts';
@@ -38,10 +39,11 @@ export function removeOutputs<In>(
     outputs: [{ type: kind.type, kind: 'shared' }],
     async cleanUp(context, input) {
       let done = true;
-      for (const { metadata } of (await context.uncached.list(kind, query(input))).items) {
-        if (metadata.owner !== '' && !extraOwners.includes(metadata.owner)) continue;
+      const { items } = await context.uncached.list(kind, query(input));
+      await eachOf(items, async ({ metadata }) => {
+        if (metadata.owner !== '' && !extraOwners.includes(metadata.owner)) return;
         if (!(await takeDown(context, metadata))) done = false;
-      }
+      });
       return done;
     },
   };

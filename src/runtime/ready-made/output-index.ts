@@ -1,7 +1,7 @@
 import type { Pointer } from '../../resource/index.ts';
 import { pointerOf } from '../../resource/index.ts';
 import type { ControllerContext } from '../controller.ts';
-import { keyOf } from '../keys.ts';
+import { keyOf, pointerOfKey } from '../keys.ts';
 import type { TransformSettings } from './transform-options.ts';
 import { unmappedInput } from './transform-options.ts';
 
@@ -28,6 +28,11 @@ export class OutputIndex<In, Out> {
 
   of(input: Pointer): readonly Pointer<Out>[] {
     return [...(this.#outputs.get(keyOf(input))?.values() ?? [])];
+  }
+
+  /** Inputs that have outputs, as far as is known. */
+  inputs(): readonly Pointer[] {
+    return [...this.#outputs.keys()].map(pointerOfKey);
   }
 
   /** Before the output is written: a write whose outcome is unknown counts. */

@@ -1,6 +1,7 @@
 import type { Kind, Metadata, Pointer, Resource } from '../../resource/index.ts';
 import { isNotFoundError, pointerOf, pointerText } from '../../resource/index.ts';
 import type { ControllerContext, Input, QueueController, ReconcileResult } from '../controller.ts';
+import { eachOf } from '../each-of.ts';
 import { keyOf } from '../keys.ts';
 import type { Mapper } from './mappers.ts';
 import { OutputIndex } from './output-index.ts';
@@ -56,6 +57,7 @@ class QueueTransform<In, Out> {
       inputs,
       outputs: [{ type: output.type, kind: outputKind }, ...extraOutputs],
       ...(concurrency !== undefined && { concurrency }),
+      run: (context) => this.#wakeStranded(context),
       reconcile: (context, { pointer }) => this.#reconcile(context, pointer as Pointer<In>),
       mapInput: async (context, changed) => {
         const { metadata } = changed;
@@ -65,6 +67,14 @@ class QueueTransform<In, Out> {
       },
       ...(shutdown && { shutdown: (context: ControllerContext) => shutdown.call(this.#settings, context) }),
     };
+  }
+
+  /** Inputs that went while nobody ran wake nobody: their outputs are all that tells of them. */
+  async #wakeStranded(context: Parameters<NonNullable<QueueController['run']>>[0]): Promise<void> {
+    await this.#outputs.fill(context);
+    const { items } = await context.uncached.list(this.#settings.input);
+    const there = new Set(items.map(({ metadata }) => keyOf(metadata)));
+    for (const input of this.#outputs.inputs()) if (!there.has(keyOf(input))) context.wake(input);
   }
 
   async #reconcile(context: ControllerContext, pointer: Pointer<In>): Promise<ReconcileResult | void> {
@@ -122,11 +132,11 @@ class QueueTransform<In, Out> {
   /** Takes down all outputs of an input but one; answers whether they are gone. */
   async #takeOutputsDown(context: ControllerContext, input: Pointer, but?: Pointer): Promise<boolean> {
     let gone = true;
-    for (const output of this.#outputs.of(input)) {
-      if (but !== undefined && keyOf(but) === keyOf(output)) continue;
+    await eachOf(this.#outputs.of(input), async (output) => {
+      if (but !== undefined && keyOf(but) === keyOf(output)) return;
       if (await this.#takeOutputDown(context, output)) this.#outputs.remove(input, output);
       else gone = false;
-    }
+    });
     return gone;
   }
 

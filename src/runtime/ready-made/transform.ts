@@ -1,6 +1,7 @@
 import type { Metadata, Pointer, Resource, ResourceQuery } from '../../resource/index.ts';
 import { compileQuery, pointerOf } from '../../resource/index.ts';
 import type { ClassicContext, ClassicController, Input } from '../controller.ts';
+import { throwFailures } from '../each-of.ts';
 import { keyOf } from '../keys.ts';
 import { skipOf } from '../run-errors.ts';
 import { takeDown } from './take-down.ts';
@@ -78,8 +79,7 @@ class Cycle<In, Out> {
     for (const each of released) {
       if (!held.has(keyOf(each.metadata))) await this.#attempt(() => this.#letGo(each), true);
     }
-    if (this.#failures.length === 1) throw this.#failures[0];
-    if (this.#failures.length > 1) throw new AggregateError(this.#failures, `${this.#failures.length} items failed`);
+    throwFailures(this.#failures);
   }
 
   /** An item that fails does not keep the others from theirs. */
