@@ -36,7 +36,7 @@ export const rooms = {
     packages: ['@photostructure/sqlite'],
     // The driver, what runs in its thread, and the thread's other end.
     ambient: [
-      ...['disk-room', 'driver', 'file-identity', 'log-gauge', 'side-file', 'store-file', 'store-worker', 'writer-worker'].map(
+      ...['disk-room', 'driver', 'file-identity', 'log-gauge', 'side-file', 'store-file', 'store-worker', 'work-gate', 'writer-worker'].map(
         (name) => `src/backends/sqlite/${name}.ts`,
       ),
       'src/backends/sqlite/admin/',

@@ -53,6 +53,18 @@ function openFiles(): ReadonlyMap<string, string> {
   return found;
 }
 
+/** Whether a process has a file open, under whatever name; `false` where the system does not show it. */
+export function isOpenIn(pid: number, path: string): boolean {
+  const wanted = identityOf(path);
+  if (wanted === absent) return false;
+  const folder = `/proc/${pid}/fd`;
+  try {
+    return readdirSync(folder).some((descriptor) => identityOf(`${folder}/${descriptor}`) === wanted);
+  } catch {
+    return false;
+  }
+}
+
 function identityAt(place: string): string {
   return place.startsWith(ownFiles) ? (linkOf(place) ?? absent) : identityOf(place);
 }

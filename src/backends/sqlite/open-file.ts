@@ -3,13 +3,14 @@ import { eventChecksum, kindSeed } from './checksum.ts';
 import type { Database, Statement } from './driver.ts';
 import { openDatabase, resultCode, sqliteBusy, sqliteReadOnly } from './driver.ts';
 import { damaged, guard, StoreFailure } from './failures.ts';
+import { isOpenIn } from './file-identity.ts';
 import type { Head } from './head.ts';
 import { formatVersion, readHead, writeHead } from './head.ts';
 import { givesPagesBack, makeShrinkable, migrate } from './migrations.ts';
 import { placeColumns, placeOf } from './read-history.ts';
 import { applicationId, tables } from './schema.ts';
 import type { SideNotes } from './side-file.ts';
-import { announceUse, isWritable, readSideFile, sizeOf } from './side-file.ts';
+import { announceUse, isWritable, readSideFile, sidePath, sizeOf } from './side-file.ts';
 
 export interface OpenedFile {
   readonly database: Database;
@@ -18,6 +19,7 @@ export interface OpenedFile {
 
 /** Opens a store's file for its one owner, makes its tables when it is new, and checks what it says of itself. */
 export function openFile(file: string, options: { readonly newStoreId: string; readonly maxPages?: number | undefined }): OpenedFile {
+  refuseHeld(file);
   finishReplacement(file);
   const notes = readSideFile(file);
   const mark = notes?.mark;
@@ -45,6 +47,15 @@ export function inUse(file: string, cause?: unknown): StoreFailure {
     { code: 'Locked', message: `${file} is in use by ${holder}; use that program's server, or stop it`, holder },
     cause,
   );
+}
+
+/**
+ * A store is held by a lock, and that can be lost: the system drops it as soon as anything else in the holder's program closes the file,
+ * such as a copy that it made. The holder still has its notes open then.
+ */
+export function refuseHeld(file: string): void {
+  const pid = /^process ([0-9]+) /.exec(readSideFile(file)?.holder ?? '')?.[1];
+  if (pid !== undefined && isOpenIn(Number(pid), sidePath(file))) throw inUse(file);
 }
 
 /** A copy that was put over a store by hand must not take in the log that the store left behind. */

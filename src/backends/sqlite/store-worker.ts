@@ -5,6 +5,7 @@ import { SteadystateError } from '../../resource/index.ts';
 import type { CommitAnswer } from './packed-commit.ts';
 import { packCommit } from './packed-commit.ts';
 import type { RowsMessage, WorkerFailure, WorkerMessage, WorkerRequest, WriteMessage } from './protocol.ts';
+import { beforeExit, WorkGate } from './work-gate.ts';
 
 interface Call {
   readonly resolve: (value: unknown) => void;
@@ -35,7 +36,9 @@ export class StoreWorker {
 
   constructor(environment: Environment) {
     // Flags of the program (--input-type, --import, …) are not the thread's.
-    this.#worker = new Worker(workerFile(), { execArgv: [] });
+    const gate = new WorkGate();
+    const leave = beforeExit(gate);
+    this.#worker = new Worker(workerFile(), { execArgv: [], workerData: gate.cells });
     this.#environment = environment;
     this.#tracked = environment.open.track('worker');
     this.#worker.on('message', (message: WorkerMessage) => this.#receive(message));
@@ -46,6 +49,7 @@ export class StoreWorker {
       this.#worker.on('exit', () => {
         this.#end(new SteadystateError('Closed', 'the store was closed'));
         this.#tracked[Symbol.dispose]();
+        leave();
         resolve();
       });
     });

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { MessagePort } from 'node:worker_threads';
-import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { Jobs } from './admin/jobs.ts';
 import { startJob } from './admin/start-job.ts';
 import { asFailure, StoreFailure } from './failures.ts';
@@ -8,11 +8,13 @@ import type { PackedCommit } from './packed-commit.ts';
 import { unpackWrites } from './packed-commit.ts';
 import type { WorkerMessage, WorkerRequest } from './protocol.ts';
 import { StoreFile } from './store-file.ts';
+import { WorkGate } from './work-gate.ts';
 
 /** The thread that owns the file: a disk sync here never stops the program's event loop. */
 const port = parentPort;
 if (port === null) throw new Error('this file runs as a worker thread');
 
+const gate = new WorkGate(workerData as Int32Array<SharedArrayBuffer>);
 let store: StoreFile | undefined;
 let file = '';
 const jobs = new Jobs();
@@ -85,7 +87,7 @@ port.on('message', (message: Message) => {
   let next: Message | undefined = message;
   while (next !== undefined) {
     const soon: boolean = mayLookOut && isCommit(next) && performance.now() - answeredAt < lookOutMs;
-    receive(next);
+    gate.pass(() => receive(next as Message));
     answeredAt = performance.now();
     next = soon ? lookOut(answeredAt + lookOutMs) : undefined;
   }

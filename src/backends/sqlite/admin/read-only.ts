@@ -4,7 +4,7 @@ import type { Database } from '../driver.ts';
 import { openDatabase, resultCode, sqliteBusy, sqliteReadOnly } from '../driver.ts';
 import { asFailure, guard } from '../failures.ts';
 import { ownPath } from '../file-identity.ts';
-import { checkAlone, checkMark, checkSize, inUse, readState, readWritten, refuseForeignLog } from '../open-file.ts';
+import { checkAlone, checkMark, checkSize, inUse, readState, readWritten, refuseForeignLog, refuseHeld } from '../open-file.ts';
 import { readSideFile, sizeOf } from '../side-file.ts';
 import type { KindRow } from '../store-file.ts';
 import type { OpenStore } from './open-store.ts';
@@ -18,6 +18,7 @@ export interface ReadOnlyFile extends Disposable {
 /** Opens a file to look at it, damaged or not; meanwhile nobody can open it to write. Throws Locked where somebody has. */
 export function openReadOnly(path: string): ReadOnlyFile {
   const file = ownPath(path);
+  refuseHeld(file);
   finishReplacement(file);
   refuseForeignLog(file, readSideFile(file)?.mark);
   try {
