@@ -11,10 +11,10 @@ import type { StackInput } from '../../src/host/index.ts';
 import type { Host, Store } from './support.ts';
 import { alive, eventually, everything, startHost } from './support.ts';
 
-/** Appends its pid to a file, and stays. */
+/** Appends its pid to a file, and stays; ready once it is told. */
 const tells = (name: string, more: Partial<StackInput['services'][string]> = {}): StackInput['services'][string] => ({
   command: ['sh', '-c', `echo $$ >> ${name}.pids; exec sleep 1000`],
-  ready: { delayMs: 0 },
+  ready: { command: ['test', '-s', `${name}.pids`], intervalMs: 20 },
   ...more,
 });
 

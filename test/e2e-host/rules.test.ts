@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -98,6 +98,8 @@ test('an output that is rotated under its writer: the same process goes on, at t
   const { pid } = await host.status('s/a');
   await eventually(host, 'three rotations', () => existsSync(join(host.folder, 'data/.logs/s/a.log.3')));
   process.kill(-Number(pid), 'SIGSTOP');
+  // What is copied already may be not cut yet.
+  await eventually(host, 'the end of a rotation that has begun', () => statSync(join(host.folder, 'data/.logs/s/a.log')).size <= 20_000);
   const outputs = ['.3', '.2', '.1', ''].map((end) => textOf(host, `.logs/s/a.log${end}`));
   process.kill(-Number(pid), 'SIGCONT');
   expect((await host.status('s/a')).pid).toBe(pid);
