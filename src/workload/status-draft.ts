@@ -1,4 +1,5 @@
 import { sameValue } from '../resource/index.ts';
+import { findCondition } from './conditions.ts';
 import { childKey } from './identity.ts';
 import type { ChildRef, Condition, InventoryEntry, WorkloadStatus } from './port.ts';
 
@@ -14,6 +15,8 @@ export class StatusDraft {
   orphan: boolean;
   readonly #children: Map<string, InventoryEntry>;
   #written: WorkloadStatus | undefined;
+  /** Children of what is written, once asked for. */
+  #byKey: ReadonlyMap<string, InventoryEntry> | undefined;
 
   constructor(status: WorkloadStatus | undefined, generation: number, observedVersion: string) {
     this.created = status?.created ?? false;
@@ -53,11 +56,27 @@ export class StatusDraft {
       created: this.created,
       observedGeneration: this.observedGeneration,
       ...(this.observedVersion !== undefined && { observedVersion: this.observedVersion }),
-      conditions: [...this.conditions],
-      children: [...this.#children.values()].sort(byOrder),
+      conditions: this.conditions.map((condition) => this.#steadyCondition(condition)),
+      children: [...this.#children.values()].map((entry) => this.#steadyChild(entry)).sort(byOrder),
       ...(Object.keys(this.extra).length > 0 && { extra: { ...this.extra } }),
       ...(this.orphan && { orphan: true }),
     };
+  }
+
+  /** What changes and comes back within one reconcile has not changed: the time of its last transition stays. */
+  #steadyCondition(condition: Condition): Condition {
+    const before = findCondition(this.#written?.conditions ?? [], condition.type);
+    return before?.status === condition.status ? { ...condition, lastTransitionTime: before.lastTransitionTime } : condition;
+  }
+
+  #steadyChild(entry: InventoryEntry): InventoryEntry {
+    const before = this.#writtenChildren().get(childKey(entry));
+    return before?.ready === entry.ready ? { ...entry, lastTransitionTime: before.lastTransitionTime } : entry;
+  }
+
+  #writtenChildren(): ReadonlyMap<string, InventoryEntry> {
+    this.#byKey ??= new Map((this.#written?.children ?? []).map((entry) => [childKey(entry), entry]));
+    return this.#byKey;
   }
 
   /** Nothing was computed from the present version: what the status says is still about the one before. */
@@ -75,6 +94,7 @@ export class StatusDraft {
 
   markWritten(status: WorkloadStatus): void {
     this.#written = status;
+    this.#byKey = undefined;
   }
 }
 

@@ -9,6 +9,7 @@ import {
   pendingError,
   registerDefaultPhases,
   terminalError,
+  updateResourceConditions,
   withCustomRequeueResult,
 } from '../../src/workload/index.ts';
 import { Harness } from './harness.ts';
@@ -265,6 +266,21 @@ test('the transition time moves with the status only, in whole seconds', async (
   reason = '';
   await harness.reconcile();
   expect(at()).not.toBe(first);
+});
+
+test('what changes and comes back within one reconcile is no transition, and no write', async () => {
+  const turns: HandlerFunc = async (reconciler, request) => {
+    for (const status of ['False', 'True'] as const) request.setCondition({ type: 'Certified', status, reason: 'Looked', message: '' });
+    for (const child of await request.resources())
+      for (const ready of [false, true]) updateResourceConditions(reconciler, request, child, { ready, reason: 'Current', message: '' });
+    return true;
+  };
+  withPhase(turns);
+  await harness.settle();
+  harness.takeWrites();
+  await harness.environment.advance(5_000);
+  await harness.reconcile();
+  expect(harness.takeWrites()).toEqual([]);
 });
 
 test('a long message is cut', async () => {
