@@ -86,7 +86,7 @@ describe('a gated start', () => {
   });
 
   test('hands on every variable, also those that a shell takes for itself', async () => {
-    const environment = { PATH, 'A-B.C': '1 $x', IFS: ':', PPID: '5', EMPTY: '', LINES: 'a\nb' };
+    const environment = { PATH, '-i': 'x', '--help': '', 'A-B.C': '1 $x', 'ä ö': 'ü', IFS: ':', PPID: '5', EMPTY: '', LINES: 'a\nb' };
     const asked = request([process.execPath, '-e', 'console.log(JSON.stringify(process.env))'], environment);
     const child = await processes.spawnGated(asked);
     await child.release();

@@ -4,7 +4,7 @@ import { open as openFile } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { checkDirectory, diagnose } from './diagnose-command.ts';
 import type { OpenCounter } from './open-counter.ts';
-import { linuxProcessTable, psProcessTable } from './process-table.ts';
+import { linuxProcessTable, psProcessTable, sharedLook } from './process-table.ts';
 import type { GatedProcess, ProcessExit, ProcessIdentity, ProcessPort, SpawnRequest } from './processes.ts';
 import { runToEnd } from './run-command.ts';
 import { exitOf, kill, started } from './spawned.ts';
@@ -18,6 +18,7 @@ const ofTheShell = ['IFS', 'LINENO', 'OPTIND', 'PPID', 'PS1', 'PS2', 'PS4', 'PWD
 /** The machine's processes. */
 export function nodeProcesses(open: OpenCounter, platform: NodeJS.Platform = process.platform): ProcessPort {
   const table = platform === 'linux' ? linuxProcessTable : psProcessTable;
+  const rowsNow = sharedLook(() => table.rows());
   let boot: Promise<string> | undefined;
   const bootId = (): Promise<string> => {
     boot ??= table.bootId();
@@ -31,7 +32,7 @@ export function nodeProcesses(open: OpenCounter, platform: NodeJS.Platform = pro
 
   const group = async (leader: ProcessIdentity): Promise<readonly number[]> => {
     if (leader.bootId !== (await bootId())) return [];
-    const rows = await table.rows();
+    const rows = await rowsNow();
     const present = rows.find((row) => row.pid === leader.pid);
     // The number names a group of somebody else once another process has it: a number in use as a group is not given out again.
     if (present !== undefined && present.startTime !== leader.startTime) return [];
@@ -85,7 +86,8 @@ export function nodeProcesses(open: OpenCounter, platform: NodeJS.Platform = pro
 /** What follows the gate's text: its own name in messages, then the program and its arguments. */
 function gatedCommand({ command, environment }: SpawnRequest): readonly string[] {
   const odd = Object.entries(environment).filter(([name]) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || ofTheShell.includes(name));
-  const past = odd.length === 0 ? [] : ['/usr/bin/env', ...odd.map(([name, value]) => `${name}=${value}`)];
+  // A name may begin like an option.
+  const past = odd.length === 0 ? [] : ['/usr/bin/env', '--', ...odd.map(([name, value]) => `${name}=${value}`)];
   return [command[0], ...past, ...command];
 }
 

@@ -74,3 +74,30 @@ async function ps(selection: readonly string[]): Promise<readonly ProcessRow[]> 
       zombie: state.startsWith('Z'),
     }));
 }
+
+/**
+ * Looks that many ask for at once, each made after it was asked for: who comes while one is under way shares the next one. A scan of
+ * the table costs as much as there are processes, and a stop of all of them asks for each.
+ */
+export function sharedLook<Found>(look: () => Promise<Found>): () => Promise<Found> {
+  let current: Promise<unknown> | undefined;
+  let next: Promise<Found> | undefined;
+  const begin = (): Promise<Found> => {
+    const found = look();
+    const ended = found
+      .catch(() => {})
+      .then(() => {
+        if (current === ended) current = undefined;
+      });
+    current = ended;
+    return found;
+  };
+  return () => {
+    if (current === undefined) return begin();
+    next ??= current.then(() => {
+      next = undefined;
+      return begin();
+    });
+    return next;
+  };
+}

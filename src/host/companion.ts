@@ -1,6 +1,7 @@
-import type { Pointer, Resource, ResourceDefinition } from '../resource/index.ts';
+import type { AnyResourceDefinition, Pointer, Resource, ResourceDefinition } from '../resource/index.ts';
 import { isNotFoundError, sameValue, thrownText } from '../resource/index.ts';
-import type { ControllerContext } from '../runtime/index.ts';
+import type { ControllerContext, Namespaces } from '../runtime/index.ts';
+import { namespacesWith } from '../runtime/index.ts';
 
 /** A resource, or `undefined` when it is not there. */
 export async function find<Spec>(context: Pick<ControllerContext, 'get'>, pointer: Pointer<Spec>): Promise<Resource<Spec> | undefined> {
@@ -68,6 +69,37 @@ export async function finish<Status>(
     if (!isNotFoundError(error)) throw error;
   }
   await context.removeFinalizer(pointer, finalizer);
+}
+
+/** The companion of a resource that is gone goes too. */
+export async function removeCompanion<Status>(
+  context: ControllerContext,
+  definition: ResourceDefinition<Status>,
+  pointer: Pointer,
+): Promise<void> {
+  const companion = await find(context, definition.pointer(pointer.id, pointer.namespace));
+  if (companion === undefined) return;
+  try {
+    await context.destroy(companion.metadata, { uid: companion.metadata.uid });
+  } catch (error) {
+    if (!isNotFoundError(error)) throw error;
+  }
+}
+
+/** Wakes for the resources that went, although they were held, while no operator ran: only their companions tell of them. */
+export async function wakeAbandoned(
+  context: ControllerContext & { readonly wake: (pointer: Pointer) => void },
+  namespaces: Namespaces,
+  definition: AnyResourceDefinition,
+  statusDefinition: AnyResourceDefinition,
+): Promise<void> {
+  for (const namespace of await namespacesWith(context, namespaces, statusDefinition.type)) {
+    const { items } = await context.list(statusDefinition.kind(namespace));
+    for (const { metadata } of items) {
+      const pointer = definition.pointer(metadata.id, namespace);
+      if ((await find(context, pointer)) === undefined) context.wake(pointer);
+    }
+  }
 }
 
 /** Text that names a resource, for maps. */

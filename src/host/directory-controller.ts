@@ -3,7 +3,17 @@ import type { Resource } from '../resource/index.ts';
 import { digest } from '../resource/index.ts';
 import type { ControllerContext, Namespaces, QueueController, ReconcileResult } from '../runtime/index.ts';
 import { inputsIn, namespacesWith } from '../runtime/index.ts';
-import { find, finish, readStatus, systemCode, systemText, tellingFailure, writeStatus } from './companion.ts';
+import {
+  find,
+  finish,
+  readStatus,
+  removeCompanion,
+  systemCode,
+  systemText,
+  tellingFailure,
+  wakeAbandoned,
+  writeStatus,
+} from './companion.ts';
 import type { PathControllerOptions } from './file-controller.ts';
 import type { DirectorySpec, DirectoryStatus } from './file-definitions.ts';
 import { directoryDefinition, directoryStatusDefinition } from './file-definitions.ts';
@@ -29,9 +39,10 @@ export function directoryController(options: DirectoryControllerOptions): QueueC
     name: directoriesController,
     inputs: inputsIn(namespaces, directoryDefinition.type, 'primary'),
     outputs: [{ type: directoryStatusDefinition.type, kind: 'exclusive' }],
+    run: (context) => wakeAbandoned(context, namespaces, directoryDefinition, directoryStatusDefinition),
     async reconcile(context, { pointer }): Promise<ReconcileResult | void> {
       const resource = await find(context, directoryDefinition.pointer(pointer.id, pointer.namespace));
-      if (resource === undefined) return;
+      if (resource === undefined) return removeCompanion(context, directoryStatusDefinition, pointer);
       const status = await readStatus(context, directoryStatusDefinition, resource);
       if (resource.metadata.phase === 'tearingDown') {
         if (!resource.metadata.finalizers.includes(directoriesController)) return;

@@ -4,7 +4,18 @@ import type { Pointer, Resource } from '../resource/index.ts';
 import { digest, pointerText } from '../resource/index.ts';
 import type { ControllerContext, Namespaces, QueueController, ReconcileResult } from '../runtime/index.ts';
 import { inputsIn, namespacesWith } from '../runtime/index.ts';
-import { find, finish, keyOf, readStatus, systemCode, systemText, tellingFailure, writeStatus } from './companion.ts';
+import {
+  find,
+  finish,
+  keyOf,
+  readStatus,
+  removeCompanion,
+  systemCode,
+  systemText,
+  tellingFailure,
+  wakeAbandoned,
+  writeStatus,
+} from './companion.ts';
 import type { FileSpec, FileStatus } from './file-definitions.ts';
 import { fileDefinition, fileStatusDefinition } from './file-definitions.ts';
 import { FolderWatches } from './folder-watches.ts';
@@ -27,7 +38,10 @@ export function fileController(options: PathControllerOptions): QueueController 
     inputs: inputsIn(options.namespaces, fileDefinition.type, 'primary'),
     outputs: [{ type: fileStatusDefinition.type, kind: 'exclusive' }],
     reconcile: (context, { pointer }) => keeper.reconcile(context, pointer),
-    run: async (context) => keeper.start(context.wake),
+    async run(context) {
+      keeper.start(context.wake);
+      await wakeAbandoned(context, options.namespaces, fileDefinition, fileStatusDefinition);
+    },
     shutdown: async () => keeper.close(),
   };
 }
@@ -72,7 +86,11 @@ class FileKeeper {
 
   async reconcile(context: ControllerContext, pointer: Pointer): Promise<ReconcileResult | void> {
     const resource = await find(context, fileDefinition.pointer(pointer.id, pointer.namespace));
-    if (resource === undefined) return this.#forget(pointer);
+    if (resource === undefined) {
+      // It went although our finalizer was on it. A record that nobody's is would keep its path from others.
+      await removeCompanion(context, fileStatusDefinition, pointer);
+      return this.#forget(pointer);
+    }
     const status = await readStatus(context, fileStatusDefinition, resource);
     if (resource.metadata.phase === 'tearingDown') {
       if (!resource.metadata.finalizers.includes(filesController)) return;
@@ -175,7 +193,11 @@ class FileKeeper {
     }
     holder ??= key;
     this.#claims.set(path, holder);
-    if (holder === key) return;
+    if (holder === key) {
+      // Where it was declared to be before, others may be now.
+      for (const [other, claimed] of this.#claims) if (claimed === key && other !== path) this.#claims.delete(other);
+      return;
+    }
     const [namespace = '', id = ''] = JSON.parse(holder) as string[];
     throw new FileProblem(
       'PathTaken',
@@ -195,9 +217,8 @@ class FileKeeper {
     const folder = posix.dirname(spec.path);
     await files.makeDirectory(folder);
     const wanted = Buffer.from(spec.content);
-    if (found?.kind === 'file' && found.size === wanted.length && wanted.equals(await files.read(spec.path))) {
+    if (found?.kind === 'file' && found.size === wanted.length && (await this.#holds(spec.path, wanted)))
       return files.changeMode(spec.path, modeOf(spec));
-    }
     const temporary = await files.writeTemporary(spec.path, wanted, { mode: modeOf(spec) });
     try {
       await files.sync(temporary);
@@ -207,6 +228,16 @@ class FileKeeper {
       throw error;
     }
     await files.sync(folder);
+  }
+
+  /** A file that may not even be read is replaced like any other that is not as declared. */
+  async #holds(path: string, wanted: Buffer): Promise<boolean> {
+    try {
+      return wanted.equals(await this.#files.read(path));
+    } catch (error) {
+      if (systemCode(error) === 'EACCES') return false;
+      throw error;
+    }
   }
 
   /** What a crash between writing and renaming left. */

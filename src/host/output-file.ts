@@ -77,19 +77,23 @@ export class OutputSearch {
   readonly #path: string;
   readonly #matches: (line: string) => boolean;
   readonly #decoder = new TextDecoder();
+  readonly #signal: AbortSignal | undefined;
   #position: number;
   #unfinished = '';
 
-  constructor(files: FilePort, path: string, start: number, matches: (line: string) => boolean) {
+  /** A writer may be faster than this reads: the signal ends a look that would not end by itself. */
+  constructor(files: FilePort, path: string, start: number, matches: (line: string) => boolean, signal?: AbortSignal) {
     this.#files = files;
     this.#path = path;
     this.#matches = matches;
     this.#position = start;
+    this.#signal = signal;
   }
 
   /** Whether a line matched in what came since the last look. A line that is not ended yet counts too. */
   async found(): Promise<boolean> {
     for (;;) {
+      this.#signal?.throwIfAborted();
       const size = (await this.#files.stat(this.#path))?.size ?? 0;
       if (size < this.#position) {
         this.#position = 0;

@@ -1,6 +1,7 @@
 import type { Environment } from '../environment/index.ts';
 import type { Namespaces, QueueController } from '../runtime/index.ts';
 import { inputsIn } from '../runtime/index.ts';
+import { wakeAbandoned } from './companion.ts';
 import { processesController } from './names.ts';
 import type { RotationOptions } from './output-file.ts';
 import { processDefinition, processStatusDefinition } from './process-definition.ts';
@@ -28,6 +29,7 @@ export function processController(options: ProcessControllerOptions): QueueContr
     reconcile: (context, { pointer }) => keeper.reconcile(context, pointer),
     async run(context) {
       keeper.start(context.wake);
+      await wakeAbandoned(context, options.namespaces, processDefinition, processStatusDefinition);
       for (;;) {
         await options.environment.sleep(options.rotateEveryMs, context.signal);
         await keeper.rotateOutputs(context.log);

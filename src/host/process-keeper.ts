@@ -3,7 +3,7 @@ import type { Environment, Logger, SpawnRequest } from '../environment/index.ts'
 import type { Pointer, Resource } from '../resource/index.ts';
 import { compareIds, digest } from '../resource/index.ts';
 import type { ControllerContext, ReconcileResult } from '../runtime/index.ts';
-import { find, finish, keyOf, readStatus, systemCode, systemText, tellingFailure, writeStatus } from './companion.ts';
+import { find, finish, keyOf, readStatus, removeCompanion, systemCode, systemText, tellingFailure, writeStatus } from './companion.ts';
 import { processesController } from './names.ts';
 import { lastLine, removeOutputs, rotateOutput } from './output-file.ts';
 import type { ProcessControllerOptions } from './process-controller.ts';
@@ -121,15 +121,16 @@ export class ProcessKeeper {
 
   /** The resource went although our finalizer was on it: what still runs for it is stopped all the same. */
   async #abandoned(context: ControllerContext, pointer: Pointer): Promise<ReconcileResult | void> {
-    const key = keyOf(pointer);
-    const slot = this.#slots.get(key);
-    if (slot?.run !== undefined) {
+    const slot = this.#slot(pointer);
+    // It may have been started by an earlier instance, which did not live to see that.
+    if (slot.run === undefined)
+      await this.#adopt(slot, (await find(context, processStatusDefinition.pointer(pointer.id, pointer.namespace)))?.spec);
+    if (slot.run !== undefined) {
       const afterMs = await stopStep(this.#environment, slot.run, undefined);
       if (afterMs !== undefined) return { requeueAfterMs: afterMs };
     }
-    await this.#forget(key);
-    const companion = await find(context, processStatusDefinition.pointer(pointer.id, pointer.namespace));
-    if (companion !== undefined) await context.destroy(companion.metadata, { uid: companion.metadata.uid });
+    await this.#forget(keyOf(pointer));
+    await removeCompanion(context, processStatusDefinition, pointer);
   }
 
   async #forget(key: string): Promise<void> {

@@ -108,8 +108,18 @@ export class ProcessRun {
   }
 
   async #poll(signal: AbortSignal): Promise<void> {
-    const { processes } = this.#environment;
-    while ((await processes.inspect(this.identity)) === 'running') await this.#environment.sleep(adoptedPollMs, signal);
+    const { processes, log } = this.#environment;
+    for (let blind = false; ; ) {
+      try {
+        if ((await processes.inspect(this.identity)) === 'gone') break;
+        blind = false;
+      } catch (error) {
+        // That it cannot be looked at (too many open files, say) does not mean that it has ended, nor that nobody needs to know.
+        if (!blind) log.log('warn', 'an adopted process cannot be looked at; trying again', { pid: this.identity.pid, error });
+        blind = true;
+      }
+      await this.#environment.sleep(adoptedPollMs, signal);
+    }
     this.#end({ text: adoptedExitText, at: this.#environment.timestamp() });
   }
 }

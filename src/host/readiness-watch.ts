@@ -60,7 +60,7 @@ export class ReadinessWatch {
     }
     if (ready.log !== undefined) {
       if (this.ready) return;
-      const search = new OutputSearch(environment.files, spec.outputFile, outputStart, lineMatcher(ready.log));
+      const search = new OutputSearch(environment.files, spec.outputFile, outputStart, lineMatcher(ready.log), signal);
       const expected = typeof ready.log === 'string' ? ready.log : ready.log.expression;
       return this.#repeat(signal, async () => ((await search.found()) ? undefined : `no line of its output has ${expected} yet`), true);
     }
@@ -73,7 +73,7 @@ export class ReadinessWatch {
     let waitMs = Math.min(firstIntervalMs, intervalMs);
     let failures = 0;
     for (;;) {
-      const problem = await check();
+      const problem = await check().catch(thrownText);
       signal.throwIfAborted();
       if (problem === undefined) {
         failures = 0;

@@ -137,6 +137,9 @@ export class FakeMachine {
     inherited: () => ({ PATH: '/bin' }),
   };
 
+  readRange: FilePort['readRange'] = async (path, offset, length) =>
+    Buffer.from((this.content.get(path) ?? '').slice(offset, offset + length));
+
   readonly files: FilePort = new Proxy({} as FilePort, {
     get: (_target, name) => {
       const known: Partial<FilePort> = {
@@ -144,7 +147,7 @@ export class FakeMachine {
           const text = this.content.get(path);
           return text === undefined ? undefined : { kind: 'file', size: text.length, mode: 0o600, modifiedMs: 0, identity: path };
         },
-        readRange: async (path, offset, length) => Buffer.from((this.content.get(path) ?? '').slice(offset, offset + length)),
+        readRange: this.readRange,
         makeDirectory: async () => {},
         remove: async (path) => this.content.delete(path),
       };

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,12 +23,29 @@ async function withFailingDisk(
     readonly state: State;
     readonly folder: string;
     fail: ((method: string) => string | undefined) | undefined;
+    stop(): Promise<void>;
+    start(): Promise<void>;
   }) => Promise<void>,
 ): Promise<void> {
   const environment = nodeEnvironment();
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'faults-')));
   const store = memoryState({ environment });
-  const disk = { state: wrapCore(store, { environment }), folder, fail: undefined as ((method: string) => string | undefined) | undefined };
+  let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
+  const disk = {
+    state: wrapCore(store, { environment }),
+    folder,
+    fail: undefined as ((method: string) => string | undefined) | undefined,
+    async stop() {
+      running?.stop.abort();
+      await running?.ended;
+    },
+    async start() {
+      const runtime = createRuntime({ state: store, environment });
+      hostOperator({ environment: { ...environment, files }, pollMs: 20 }).register(runtime);
+      const stop = new AbortController();
+      running = { stop, ended: runtime.run(stop.signal) };
+    },
+  };
   const files = new Proxy(environment.files, {
     get: (target, name: keyof FilePort) => {
       const method = target[name] as (...given: unknown[]) => unknown;
@@ -39,15 +56,11 @@ async function withFailingDisk(
       };
     },
   });
-  const runtime = createRuntime({ state: store, environment });
-  hostOperator({ environment: { ...environment, files }, pollMs: 20 }).register(runtime);
-  const stop = new AbortController();
-  const ended = runtime.run(stop.signal);
+  await disk.start();
   try {
     await work(disk);
   } finally {
-    stop.abort();
-    await ended;
+    await disk.stop();
     await store[Symbol.asyncDispose]();
     await rm(folder, { recursive: true });
   }
@@ -130,5 +143,62 @@ test('a file whose removal fails keeps its resource until it is gone', async () 
     disk.fail = undefined;
     await state.watchFor(fileDefinition.pointer('a'), { finalizersEmpty: true });
     expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+test('a file that may not be read is replaced: its mode was changed on disk', async () => {
+  await withFailingDisk(async (disk) => {
+    const { state, folder } = disk;
+    const path = join(folder, 'a.txt');
+    const pointer = fileStatusDefinition.pointer('a');
+    await state.create(fileDefinition.create({ id: 'a', spec: { path, within: folder, content: 'one' } }));
+    await state.watchFor(pointer, { condition: ({ spec }) => spec.ready });
+    let refused = 0;
+    disk.fail = (method) => (method === 'read' && (statSync(path).mode & 0o400) === 0 && ++refused > 0 ? 'EACCES' : undefined);
+    chmodSync(path, 0);
+    await state.watchFor(pointer, { condition: ({ spec }) => spec.ready && spec.corrections === 1 });
+    expect([refused, statSync(path).mode & 0o777, readFileSync(path, 'utf8')]).toEqual([1, 0o644, 'one']);
+  });
+});
+
+test('a path that was given up is free for others', async () => {
+  await withFailingDisk(async ({ state, folder }) => {
+    const spec = (name: string) => ({ path: join(folder, name), within: folder, content: name });
+    await state.create(fileDefinition.create({ id: 'a', spec: spec('one') }));
+    await state.watchFor(fileStatusDefinition.pointer('a'), { condition: ({ spec }) => spec.ready });
+    await state.updateWithConflicts(fileDefinition.pointer('a'), (draft) => {
+      draft.spec = fileDefinition.validate(spec('two'));
+    });
+    await state.watchFor(fileStatusDefinition.pointer('a'), { condition: ({ spec }) => spec.ready && spec.path.endsWith('two') });
+    await state.create(fileDefinition.create({ id: 'b', spec: spec('one') }));
+    await state.watchFor(fileStatusDefinition.pointer('b'), { condition: ({ spec }) => spec.ready });
+    expect(readdirSync(folder)).toEqual(['one', 'two']);
+  });
+});
+
+test.each(['while it runs', 'while none runs'])('what was removed past its finalizer %s keeps no path from others', async (when) => {
+  await withFailingDisk(async (disk) => {
+    const { state, folder } = disk;
+    const spec = { path: join(folder, 'one'), within: folder, content: 'one' };
+    await state.create(fileDefinition.create({ id: 'a', spec }));
+    await state.watchFor(fileStatusDefinition.pointer('a'), { condition: ({ spec }) => spec.ready });
+    const data = join(folder, 'data');
+    await state.create(directoryDefinition.create({ id: 'd', spec: { path: data, within: data } }));
+    await state.watchFor(directoryStatusDefinition.pointer('d'), { condition: ({ spec }) => spec.ready });
+    if (when === 'while none runs') await disk.stop();
+    // Whoever does this by force is faster than the controller that holds it.
+    for (const [pointer, finalizer] of [
+      [fileDefinition.pointer('a'), 'host-files'],
+      [directoryDefinition.pointer('d'), 'host-directories'],
+    ] as const) {
+      await state.removeFinalizer(pointer, finalizer);
+      if (await state.teardown(pointer)) await state.destroy(pointer);
+      else await state.watchFor(pointer, { finalizersEmpty: true }).then(() => state.destroy(pointer));
+    }
+    if (when === 'while none runs') await disk.start();
+    await state.watchFor(fileStatusDefinition.pointer('a'), { eventTypes: ['destroyed'] });
+    await state.watchFor(directoryStatusDefinition.pointer('d'), { eventTypes: ['destroyed'] });
+    await state.create(fileDefinition.create({ id: 'b', spec }));
+    await state.watchFor(fileStatusDefinition.pointer('b'), { condition: ({ spec }) => spec.ready });
   });
 });

@@ -447,3 +447,50 @@ test('a restart that is asked for happens once, also over a crash of the operato
   await w.environment.advance(1_000);
   expect(w.machine.pids).toEqual([101]);
 });
+
+test('that an adopted process cannot be looked at for a while is no reason not to see its end', async () => {
+  await using w = await world({ onShutdown: 'leave' });
+  await w.declare();
+  w.crash();
+  await w.startAgain('leave');
+  await w.environment.advance(1_000);
+  const { inspect } = w.machine.processes;
+  const port = w.machine.processes as { inspect: typeof inspect };
+  port.inspect = async () => {
+    throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+  };
+  await w.environment.advance(2_000);
+  port.inspect = inspect;
+  w.machine.exit(100, { code: 3 });
+  await w.environment.advance(1_000);
+  expect(await w.status()).toMatchObject({ restarts: 1, pid: 101, lastExit: { text: 'unknown (adopted)' } });
+});
+
+test('a resource that was removed past its finalizer while no operator ran takes its process with it', async () => {
+  await using w = await world();
+  await w.declare();
+  w.crash();
+  const pointer = processDefinition.pointer('a');
+  await w.state.removeFinalizer(pointer, 'host-processes');
+  await w.state.teardown(pointer);
+  await w.state.destroy(pointer);
+  await w.startAgain();
+  await w.environment.advance(1_000);
+  expect(w.machine.pids).toEqual([]);
+  await expect(w.status()).rejects.toThrow('does not exist');
+});
+
+test('an output that cannot be read for a while does not end the check of it', async () => {
+  await using w = await world();
+  w.machine.content.set('/srv/a.log', '');
+  await w.declare({ ready: { log: 'up' } });
+  const { readRange } = w.machine.files;
+  let failures = 0;
+  w.machine.readRange = async (...given) => {
+    if (failures++ < 3) throw Object.assign(new Error('EIO: read'), { code: 'EIO' });
+    return readRange(...given);
+  };
+  w.machine.content.set('/srv/a.log', 'we are up');
+  await w.environment.advance(5_000);
+  expect([failures > 3, (await w.status()).ready]).toEqual([true, true]);
+});
