@@ -42,7 +42,7 @@ export async function openStore(url: string | StoreUrl, options: OpenStoreOption
       const { openSqliteState } = await import('../backends/sqlite/index.ts');
       const folder = dirname(parsed.file);
       if ((await environment.files.stat(folder)) === undefined) await environment.files.makeDirectory(folder, { mode: 0o700 });
-      const state = await openSqliteState({ file: parsed.file, environment });
+      const state = await openSqliteState({ file: parsed.file, environment, readBehindFrom: Number.POSITIVE_INFINITY });
       return {
         url: parsed,
         state,

@@ -11,6 +11,9 @@ import { kind, openRequest } from '../sqlite-world.ts';
 
 const other: Kind = { namespace: 'äöü', type: 'Others.example.dev' };
 
+/** What is looked for before all is read; the last one was destroyed, and is nowhere. */
+const pointers = ['a', 'n1', 'long', 'n0'].map((id) => ({ ...kind, id })).concat({ ...other, id: 'ü/b' });
+
 /** What a store consists of on disk; absent: there is no such file. */
 export interface StoreFiles {
   readonly main: Buffer;
@@ -136,12 +139,14 @@ function open(file: string): StoreFile {
 
 function contents(store: StoreFile): string {
   const rows: unknown[] = [];
-  store.load(({ kinds, bytes }) => {
+  // What a get is answered with before all is read.
+  const early = store.find(pointers).map(({ pointer, uid, version, record }) => [pointer, uid, version, record]);
+  for (const { kinds, bytes } of store.load()) {
     const packed = new PackedRows(bytes);
     while (packed.next()) rows.push([new Map(kinds).get(packed.kind), packed.id, packed.uid, packed.version, packed.record]);
-  });
+  }
   const { storeId, revision, historyFloor } = store.opened;
-  return JSON.stringify([storeId, revision, rows, [kind, other].map((of) => store.history(of, historyFloor, revision))]);
+  return JSON.stringify([storeId, revision, rows, early, [kind, other].map((of) => store.history(of, historyFloor, revision))]);
 }
 
 /** Bytes with one of them changed. */

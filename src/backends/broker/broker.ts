@@ -34,6 +34,8 @@ import { CommitQueue } from './commit-queue.ts';
 import type { Committer } from './committer.ts';
 import { finalizerNotesOf, noteFinalizers } from './finalizer-notes.ts';
 import { Kinds } from './kinds.ts';
+import type { EarlyFind } from './loading.ts';
+import { Loading, orAborted } from './loading.ts';
 import { RevisionWaiters } from './revision-waiters.ts';
 import { Watchers } from './watchers.ts';
 import { currentOf, destroyConflict, lose, updateConflict } from './write-checks.ts';
@@ -77,6 +79,8 @@ export class Broker implements CoreState, AsyncDisposable {
   #failure: SteadystateError | undefined;
   /** Refuses writes and watches: a write failed, and what is in memory is still what was durable before it. */
   #stopped: SteadystateError | undefined;
+  /** There while resources are still being put in. */
+  #loading: Loading | undefined;
   #writesSinceBreath = 0;
 
   constructor(options: BrokerOptions) {
@@ -115,7 +119,20 @@ export class Broker implements CoreState, AsyncDisposable {
     return this.#revision;
   }
 
-  /** Puts in a resource that was read from disk, before the first call. `false` when it is there already. */
+  /** From now until `endLoading` a get of what is not there yet asks `find`, and everything else waits. */
+  beginLoading(find: EarlyFind): void {
+    this.#loading = new Loading(find);
+  }
+
+  /** All resources are in, or with an error: never will be, and no call is answered any more. */
+  endLoading(error?: SteadystateError): void {
+    const loading = this.#loading;
+    this.#loading = undefined;
+    if (error !== undefined) this.#failure ??= error;
+    loading?.end();
+  }
+
+  /** Puts in a resource that was read from disk, before `endLoading`. `false` when it is there already. */
   load(kind: Kind, id: string, encoded: EncodedResource): boolean {
     return this.#kinds.claim(kind).load(id, encoded);
   }
@@ -126,6 +143,7 @@ export class Broker implements CoreState, AsyncDisposable {
       const value = this.#kinds.find(pointer)?.entries.get(pointer.id)?.value;
       if (value !== undefined) return Promise.resolve(value as Resource<Spec>);
       checkPointer(pointer);
+      if (this.#loading !== undefined) return this.#getEarly(this.#loading, pointer, options);
       return Promise.reject(notFound(pointer));
     } catch (error) {
       return Promise.reject(error);
@@ -136,6 +154,7 @@ export class Broker implements CoreState, AsyncDisposable {
     if (options.signal?.aborted || this.#failure) this.#refuse(options.signal);
     checkKind(kind);
     const plan = planQuery(options);
+    if (this.#loading !== undefined) await this.#loaded(this.#loading, options.signal);
     const collection = this.#kinds.find(kind);
     const items = ((plan === undefined ? collection?.list() : collection?.select(plan)) ?? noItems) as readonly Resource<Spec>[];
     return Object.freeze({ items, revision: this.#revision });
@@ -144,6 +163,10 @@ export class Broker implements CoreState, AsyncDisposable {
   create<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options?: CreateOptions): Promise<Resource<Spec>> {
     try {
       this.#refuseUnlessLive(options?.signal);
+      if (this.#loading !== undefined) {
+        const resource = makeResource(input);
+        return this.#loaded(this.#loading, options?.signal).then(() => this.create(resource, options));
+      }
       const queue = this.#queue;
       if (queue?.crowded) return this.#turn(queue, options?.signal).then(() => this.#create(input, options));
       return this.#create(input, options);
@@ -155,6 +178,10 @@ export class Broker implements CoreState, AsyncDisposable {
   update<Spec>(input: ResourceInput<Spec> | Resource<Spec>, options?: UpdateOptions): Promise<Resource<Spec>> {
     try {
       this.#refuseUnlessLive(options?.signal);
+      if (this.#loading !== undefined) {
+        const resource = makeResource(input);
+        return this.#loaded(this.#loading, options?.signal).then(() => this.update(resource, options));
+      }
       const queue = this.#queue;
       if (queue?.crowded) return this.#turn(queue, options?.signal).then(() => this.#update(input, options));
       return this.#update(input, options);
@@ -165,6 +192,10 @@ export class Broker implements CoreState, AsyncDisposable {
 
   destroy(pointer: Pointer, options?: DestroyOptions): Promise<void> {
     try {
+      if (this.#loading !== undefined && this.#failure === undefined) {
+        const { namespace, type, id } = pointer;
+        return this.#loaded(this.#loading, options?.signal).then(() => this.destroy({ namespace, type, id }, options));
+      }
       const done = this.#destroy(pointer, options);
       if (this.#queue === undefined) return done;
       return done.catch((error: unknown) => {
@@ -184,6 +215,7 @@ export class Broker implements CoreState, AsyncDisposable {
   async waitForRevision(revision: number, options: CallOptions = {}): Promise<void> {
     this.#refuse(options.signal);
     checkRevision(revision);
+    if (this.#loading !== undefined) await this.#loaded(this.#loading, options.signal);
     if (revision <= this.#revision) return;
     this.#refuseUnlessLive(options.signal);
     await this.#revisionWaiters.wait(revision, options.signal);
@@ -191,6 +223,7 @@ export class Broker implements CoreState, AsyncDisposable {
 
   async watch<Spec>(pointer: Pointer<Spec>, options: WatchOptions = {}): Promise<Watch<Spec>> {
     this.#refuseUnlessLive(options.signal);
+    if (this.#loading !== undefined) await this.#loaded(this.#loading, options.signal);
     return createWatch<Spec>(this.#unlessFailed(await this.#watchers.ofPointer(pointer, options)), {
       environment: this.#environment,
       signal: options.signal,
@@ -211,6 +244,7 @@ export class Broker implements CoreState, AsyncDisposable {
 
   async watchNamespaces(type: string, options: CallOptions = {}): Promise<AggregatedWatch<NamespaceSpec>> {
     this.#refuse(options.signal);
+    if (this.#loading !== undefined) await this.#loaded(this.#loading, options.signal);
     return createAggregatedWatch(this.#unlessFailed(this.#watchers.ofNamespaces(type)), {
       environment: this.#environment,
       signal: options.signal,
@@ -245,7 +279,26 @@ export class Broker implements CoreState, AsyncDisposable {
 
   async #watchersOf(kinds: readonly Kind[], options: WatchKindOptions): Promise<EventSource> {
     this.#refuseUnlessLive(options.signal);
+    if (this.#loading !== undefined) await this.#loaded(this.#loading, options.signal);
     return this.#unlessFailed(await this.#watchers.ofKinds(kinds, options));
+  }
+
+  /** Waits for all resources; throws when they cannot be had, or the caller has given up. */
+  async #loaded(loading: Loading, signal: AbortSignal | undefined): Promise<void> {
+    await loading.wait(signal);
+    this.#refuse(signal);
+  }
+
+  /** A resource that is found is there, whatever else is; that one is not there only the whole can tell. */
+  async #getEarly<Spec>(
+    loading: Loading,
+    { namespace, type, id }: Pointer<Spec>,
+    options: ReadOptions | undefined,
+  ): Promise<Resource<Spec>> {
+    const found = await orAborted(loading.find({ namespace, type, id }), options?.signal);
+    if (found !== undefined && this.#failure === undefined) return found as Resource<Spec>;
+    await this.#loaded(loading, options?.signal);
+    return this.get({ namespace, type, id }, options);
   }
 
   /** The store may have failed or been closed while a watch was established: nobody would tell that one any more. */

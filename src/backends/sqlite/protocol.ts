@@ -1,4 +1,4 @@
-import type { Kind } from '../../resource/index.ts';
+import type { Kind, Pointer } from '../../resource/index.ts';
 import type { GivenRow } from './admin/jobs.ts';
 import type { JobRequest } from './admin/start-job.ts';
 import type { FileIdentity } from './file-identity.ts';
@@ -33,6 +33,8 @@ export interface OpenedStore {
   readonly storeId: string;
   readonly revision: number;
   readonly historyFloor: number;
+  /** How many resources it holds, as it says itself. */
+  readonly count: number;
 }
 
 export interface OpenAnswer extends OpenedStore {
@@ -44,6 +46,14 @@ export interface RowsMessage {
   readonly type: 'rows';
   readonly kinds: readonly (readonly [number: number, kind: Kind])[];
   readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** A resource that was looked for before all were read, still encoded. */
+export interface FoundRow {
+  readonly pointer: Pointer;
+  readonly uid: number;
+  readonly version: number;
+  readonly record: string;
 }
 
 /** One value, still encoded. */
@@ -62,8 +72,10 @@ export interface HistoryRow {
 
 export type WorkerRequest =
   | OpenRequest
-  /** Streams all resources as `rows` messages. */
+  /** Streams all resources as `rows` messages; other calls come between them. */
   | { readonly call: 'load' }
+  /** Looks for resources by walking over all, which is much faster than to load them. Answers a list of `FoundRow`. */
+  | { readonly call: 'find'; readonly pointers: readonly Pointer[] }
   | { readonly call: 'history'; readonly kind: Kind; readonly after: number; readonly upTo: number }
   /** Begins a work that goes on in steps, on the open store or, for those that need none, on a file; answers its number. */
   | { readonly call: 'start'; readonly job: JobRequest }

@@ -1,11 +1,13 @@
 import { resolve } from 'node:path';
 import type { Environment } from '../../environment/index.ts';
 import type { Kind, Resource } from '../../resource/index.ts';
-import { SteadystateError } from '../../resource/index.ts';
+import { errorCode, findError, SteadystateError } from '../../resource/index.ts';
 import type { CoreState, StoreAdmin } from '../../state/index.ts';
+import { unavailable } from '../../state/index.ts';
 import type { CommitRecord, Committer, EncodedResource } from '../broker/index.ts';
 import { Broker, Commit } from '../broker/index.ts';
 import { decodeStored } from './decode-stored.ts';
+import { EarlyReads } from './early-reads.ts';
 import type { FileIdentity } from './file-identity.ts';
 import { changedPath } from './file-identity.ts';
 import { openInWorker } from './open-in-worker.ts';
@@ -29,6 +31,11 @@ export interface SqliteStateOptions {
   readonly pendingLimit?: number;
   /** @default 10_000 */
   readonly idleBookmarkMs?: number;
+  /**
+   * From so many resources on a store is open before all of them are read: a get of what is there is answered at once, everything else waits.
+   * Smaller ones are read, and known to be whole, before. `Infinity`: all are. @default 20_000
+   */
+  readonly readBehindFrom?: number;
   /** Largest size of the file in pages of 4 KiB; absent: no limit. */
   readonly maxPages?: number;
 }
@@ -38,6 +45,11 @@ export interface SqliteState extends CoreState, AsyncDisposable {
   readonly storeId: string;
   /** The newest revision that readers see. */
   readonly revision: number;
+  /**
+   * Resolves once all resources are read and none is missing; until then a get is answered only with what its checksum proves, and lists,
+   * watches and writes wait. Rejects with Corrupt or Unavailable, as does every call from then on; Closed when it was closed before.
+   */
+  readonly loaded: Promise<void>;
   /** Looking after the file while it is open. */
   readonly admin: StoreAdmin;
 }
@@ -70,10 +82,16 @@ export async function openSqliteState(options: SqliteStateOptions): Promise<Sqli
       ...(options.idleBookmarkMs !== undefined && { idleBookmarkMs: options.idleBookmarkMs }),
     });
     worker.onStopped = (error) => broker.poison(error);
-    await worker.load((message) => loadRows(broker, file, message));
+    const loaded = load(broker, worker, { environment, file });
+    if (opened.count < (options.readBehindFrom ?? 20_000)) await loaded;
+    // Every call is told; nobody may have made one.
+    loaded.catch((error: unknown) => {
+      if (errorCode(error) !== 'Closed') environment.log.log('error', 'the store cannot be read', { file, error: String(error) });
+    });
     return withClose(
       broker,
       worker,
+      loaded,
       storeAdminOf({
         environment,
         file: resolve(file),
@@ -91,11 +109,31 @@ export async function openSqliteState(options: SqliteStateOptions): Promise<Sqli
   }
 }
 
+/** Reads all resources into the broker, which answers meanwhile what it can. */
+async function load(
+  broker: Broker,
+  worker: StoreWorker,
+  { environment, file }: { readonly environment: Environment; readonly file: string },
+): Promise<void> {
+  const early = new EarlyReads(environment, worker, file);
+  broker.beginLoading((pointer) => early.find(pointer));
+  try {
+    await worker.load((message) => loadRows(broker, file, message));
+  } catch (error) {
+    broker.endLoading(findError(error) ?? unavailable(`${file} could not be read`, error));
+    throw error;
+  } finally {
+    early.end();
+  }
+  broker.endLoading();
+}
+
 /** The broker, whose end is also the end of its thread. */
-function withClose(broker: Broker, worker: StoreWorker, admin: StoreAdmin): SqliteState {
+function withClose(broker: Broker, worker: StoreWorker, loaded: Promise<void>, admin: StoreAdmin): SqliteState {
   const dispose = broker[Symbol.asyncDispose].bind(broker);
   let closing: Promise<void> | undefined;
   return Object.assign(broker, {
+    loaded,
     admin,
     [Symbol.asyncDispose]: () => {
       closing ??= dispose().then(() => worker.stop());

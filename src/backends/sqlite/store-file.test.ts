@@ -42,10 +42,10 @@ const change = (revision: number, id: string, uid: number, oldVersion: number, r
 function contents(store: StoreFile): unknown {
   const { floor } = { floor: store.opened.historyFloor };
   const rows: unknown[] = [];
-  store.load(({ kinds, bytes }) => {
+  for (const { kinds, bytes } of store.load()) {
     const packed = new PackedRows(bytes);
     while (packed.next()) rows.push([new Map(kinds).get(packed.kind), packed.id, packed.uid, packed.version, packed.record]);
-  });
+  }
   return { opened: store.opened, rows, histories: [kind, other].map((of) => store.history(of, floor, store.opened.revision)) };
 }
 
@@ -233,7 +233,7 @@ describe('damage', () => {
     database.exec("DELETE FROM resources WHERE id = 'n3'");
     database.close();
     const store = open();
-    expect(code(() => store.load(() => {}))).toBe('Corrupt');
+    expect(code(() => [...store.load()])).toBe('Corrupt');
     expect(code(() => store.commit([change(36, 'n3', 9, 9, '[]')], 0))).toBe('Corrupt');
     store.close();
   });

@@ -1,4 +1,4 @@
-import type { Kind } from '../../resource/index.ts';
+import type { Kind, Pointer } from '../../resource/index.ts';
 import type { OwnedStore } from './admin/open-store.ts';
 import { eventChecksum, kindSeed, resourceChecksum } from './checksum.ts';
 import { DiskRoom } from './disk-room.ts';
@@ -6,11 +6,12 @@ import type { Database, Statement } from './driver.ts';
 import { asFailure, damaged, guard, StoreFailure } from './failures.ts';
 import type { FileIdentity } from './file-identity.ts';
 import { identitiesOf, ownPath } from './file-identity.ts';
+import { findRows } from './find-rows.ts';
 import type { Head } from './head.ts';
 import { toggle, writeHead } from './head.ts';
 import { openFile, putHead } from './open-file.ts';
 import { PackedRows, packedRowsAfter } from './packed-rows.ts';
-import type { HistoryRow, OpenedStore, OpenRequest, RowsMessage, WorkerFailure, WriteMessage } from './protocol.ts';
+import type { FoundRow, HistoryRow, OpenedStore, OpenRequest, RowsMessage, WorkerFailure, WriteMessage } from './protocol.ts';
 import { checkHistory, readHistory } from './read-history.ts';
 import { created, destroyed, updated } from './schema.ts';
 import { SideFile } from './side-file.ts';
@@ -18,6 +19,9 @@ import { SideFile } from './side-file.ts';
 const bytesPerMessage = 1 << 20;
 /** The age of events is looked at this often, milliseconds. */
 const ageCheckMs = 60_000;
+
+/** Uid of the last, how many, and the rows themselves. */
+type PackedSome = readonly [number | null, number, Uint8Array<ArrayBuffer> | null];
 
 export interface KindRow {
   readonly kind: Kind;
@@ -89,8 +93,8 @@ export class StoreFile {
   }
 
   get opened(): OpenedStore {
-    const { storeId, revision, floor } = this.#head;
-    return { storeId, revision, historyFloor: floor };
+    const { storeId, revision, floor, count } = this.#head;
+    return { storeId, revision, historyFloor: floor, count };
   }
 
   /** The store for those who look after it while it is open. */
@@ -112,37 +116,43 @@ export class StoreFile {
     };
   }
 
-  /** Gives all resources, many at a time, each of which is right. */
-  load(give: (message: RowsMessage) => void): void {
+  /** Gives all resources, many at a time, each of which is right; at the end it is sure that none is missing. Nothing may be committed meanwhile. */
+  *load(): Generator<RowsMessage, void, undefined> {
     const byNumber = new Map([...this.#kinds.values()].map((row) => [row.number, row]));
     const kinds = [...byNumber].map(([number, { kind }]) => [number, kind] as const);
     let count = 0;
     let digest = 0;
-    guard(this.#file, () => {
-      const some = this.#database.prepare(packedRowsAfter);
-      some.setReturnArrays(true);
-      let wanted = 64;
-      for (let after = -1; ; ) {
-        const [last, found, bytes] = some.get(after, wanted) as unknown as readonly [number | null, number, Uint8Array<ArrayBuffer> | null];
-        if (last === null || bytes === null) break;
-        const rows = new PackedRows(bytes);
-        let read = 0;
-        while (this.#nextRow(rows)) {
-          const kind = byNumber.get(rows.kind);
-          if (kind === undefined || rows.crc !== rows.checksum(kind.seed))
-            throw damaged(this.#file, `the record of resource ${rows.uid} (${rows.id}) does not match its checksum`);
-          read++;
-          digest = toggle(digest, rows.uid, rows.version);
-        }
-        if (read !== found) throw damaged(this.#file, `of ${found} resources up to ${last} only ${read} can be read`);
-        count += read;
-        after = last;
-        wanted = Math.max(1, Math.min(5_000, Math.floor((wanted * bytesPerMessage) / bytes.length)));
-        give({ type: 'rows', kinds, bytes });
+    const some = guard(this.#file, () => this.#database.prepare(packedRowsAfter));
+    some.setReturnArrays(true);
+    const next = (after: number, wanted: number): PackedSome => guard(this.#file, () => some.get(after, wanted) as unknown as PackedSome);
+    let wanted = 64;
+    for (let after = -1; ; ) {
+      const [last, found, bytes] = next(after, wanted);
+      if (last === null || bytes === null) break;
+      const rows = new PackedRows(bytes);
+      let read = 0;
+      while (this.#nextRow(rows)) {
+        const kind = byNumber.get(rows.kind);
+        if (kind === undefined || rows.crc !== rows.checksum(kind.seed))
+          throw damaged(this.#file, `the record of resource ${rows.uid} (${rows.id}) does not match its checksum`);
+        read++;
+        digest = toggle(digest, rows.uid, rows.version);
       }
-    });
+      if (read !== found) throw damaged(this.#file, `of ${found} resources up to ${last} only ${read} can be read`);
+      count += read;
+      after = last;
+      wanted = Math.max(1, Math.min(5_000, Math.floor((wanted * bytesPerMessage) / bytes.length)));
+      yield { type: 'rows', kinds, bytes };
+    }
     if (count !== this.#head.count || digest !== this.#head.digest)
       throw damaged(this.#file, `${this.#head.count} resources were written, ${count} are found, or others`);
+  }
+
+  /** Looks for resources by a walk over all, each found one held against its checksum. What is not found may have been hidden by damage. */
+  find(pointers: readonly Pointer[]): readonly FoundRow[] {
+    return guard(this.#file, () =>
+      findRows(this.#database, { file: this.#file, kindOf: (kind) => this.#kinds.get(kindKey(kind)), pointers }),
+    );
   }
 
   #nextRow(rows: PackedRows): boolean {

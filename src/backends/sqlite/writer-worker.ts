@@ -6,7 +6,7 @@ import { startJob } from './admin/start-job.ts';
 import { asFailure, StoreFailure } from './failures.ts';
 import type { PackedCommit } from './packed-commit.ts';
 import { unpackWrites } from './packed-commit.ts';
-import type { WorkerMessage, WorkerRequest } from './protocol.ts';
+import type { RowsMessage, WorkerMessage, WorkerRequest } from './protocol.ts';
 import { StoreFile } from './store-file.ts';
 import { WorkGate } from './work-gate.ts';
 
@@ -19,7 +19,7 @@ let store: StoreFile | undefined;
 let file = '';
 const jobs = new Jobs();
 
-function handle(request: WorkerRequest): unknown {
+function handle(request: Exclude<WorkerRequest, { readonly call: 'load' }>): unknown {
   if (request.call === 'open') {
     file = request.file;
     store = new StoreFile(request, (failure) => post({ type: 'stopped', failure }));
@@ -35,8 +35,8 @@ function handle(request: WorkerRequest): unknown {
   }
   const open = openStore();
   switch (request.call) {
-    case 'load':
-      return open.load((rows) => post(rows, [rows.bytes.buffer]));
+    case 'find':
+      return open.find(request.pointers);
     case 'history':
       return open.history(request.kind, request.after, request.upTo);
     case 'close':
@@ -57,6 +57,31 @@ function commit(packed: PackedCommit): void {
   }
   post([sequence, floor]);
   store?.noteCommitted();
+}
+
+/** A turn for each message: calls that are made meanwhile are answered in between. A close ends it. */
+function load(sequence: number): void {
+  let rows: Generator<RowsMessage, void, undefined>;
+  let loaded: StoreFile;
+  const step = (): void => {
+    if (store !== loaded) return;
+    let next: IteratorResult<RowsMessage, void>;
+    try {
+      next = rows.next();
+    } catch (error) {
+      return post(failed(sequence, error));
+    }
+    if (next.done) return post({ type: 'answer', sequence, value: undefined });
+    post(next.value, [next.value.bytes.buffer]);
+    setImmediate(step);
+  };
+  try {
+    loaded = openStore();
+    rows = loaded.load();
+  } catch (error) {
+    return post(failed(sequence, error));
+  }
+  step();
 }
 
 function openStore(): StoreFile {
@@ -104,6 +129,7 @@ function lookOut(until: number): Message | undefined {
 function receive(message: Message): void {
   if (isCommit(message)) return commit(message);
   const { sequence, request } = message;
+  if (request.call === 'load') return load(sequence);
   let answer: WorkerMessage;
   try {
     answer = { type: 'answer', sequence, value: handle(request) };

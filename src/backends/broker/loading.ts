@@ -1,0 +1,36 @@
+import { addAbortListener } from 'node:events';
+import type { Pointer, Resource } from '../../resource/index.ts';
+
+/** Finds a resource that was not put in yet; `undefined`: there may be none, which only the whole can tell. */
+export type EarlyFind = (pointer: Pointer) => Promise<Resource | undefined>;
+
+/** The time in which a broker has not got all of its resources yet. */
+export class Loading {
+  readonly find: EarlyFind;
+  /** Settles once it is over, well or not. */
+  readonly over: Promise<void>;
+  readonly end: () => void;
+
+  constructor(find: EarlyFind) {
+    this.find = find;
+    let end = (): void => {};
+    this.over = new Promise((resolve) => {
+      end = resolve;
+    });
+    this.end = end;
+  }
+
+  /** Waits until it is over, or gives up with the signal's reason. */
+  wait(signal: AbortSignal | undefined): Promise<void> {
+    return orAborted(this.over, signal);
+  }
+}
+
+/** A promise, or the reason of a signal that aborts first. */
+export function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const abort = addAbortListener(signal, () => reject(signal.reason));
+    promise.then(resolve, reject).finally(() => abort[Symbol.dispose]());
+  });
+}
