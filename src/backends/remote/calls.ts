@@ -11,6 +11,12 @@ import { actorKey, fromStatus, grpcCodes, statusDetailsKey, traceParentKey, trac
 /** Unary calls that do not block end after this long, milliseconds. */
 export const defaultDeadlineMs = 30_000;
 
+/** Of grpc-js itself, under UNIMPLEMENTED, when the server said that all went well, but not with one message. */
+const notOneMessage: ReadonlySet<string> = new Set(['No message received', 'Too many responses received']);
+
+/** How grpc-js words the end of a stream by REFUSED_STREAM. */
+const refusedStream = 'Stream refused by server';
+
 /** What a call is about, for its errors. */
 export interface CallContext {
   readonly call: CallName;
@@ -120,8 +126,16 @@ export class Calls {
       /No connection established|ECONNREFUSED|ENOENT|Name resolution/i.test(error.details);
     if (notConnected)
       return unavailable(`no server answers at ${this.#address}: ${error.details}; start one, or name another store`, error);
+    // HTTP/2 promises that such a call was not begun: a server that stops refuses what comes after its farewell.
+    if (error.code === grpcCodes.unavailable && details === undefined && error.details === refusedStream)
+      return unavailable(`the server at ${this.#address} takes no more calls; try again`, error);
+    const wrongCount = error.code === grpcCodes.unimplemented && details === undefined && notOneMessage.has(error.details);
     const read = fromStatus(
-      { code: error.code, message: error.details, details: Buffer.isBuffer(details) ? details : undefined },
+      {
+        code: wrongCount ? grpcCodes.internal : error.code,
+        message: error.details,
+        details: Buffer.isBuffer(details) ? details : undefined,
+      },
       { call, sent: true, ...(pointer && { pointer }) },
     );
     return new ErrorClass(read.code, read.message, {

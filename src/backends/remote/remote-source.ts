@@ -1,7 +1,7 @@
 import { addAbortListener } from 'node:events';
 import type { ClientReadableStream, ServiceError } from '@grpc/grpc-js';
 import type { Environment } from '../../environment/index.ts';
-import type { Bytes } from '../../resource/index.ts';
+import type { Bytes, ErrorCode } from '../../resource/index.ts';
 import { findError, SteadystateError } from '../../resource/index.ts';
 import type { EventSource, StateEvent } from '../../state/index.ts';
 import { closed, unavailable } from '../../state/index.ts';
@@ -12,6 +12,12 @@ import { Stretch } from './stretch.ts';
 const highWater = 512;
 const firstDelayMs = 100;
 const maxDelayMs = 5_000;
+
+/**
+ * What ends a watch only for now: the line, a time limit of a proxy, a server that is short of something, or that still counts
+ * the lost stream against a quota.
+ */
+const passing: ReadonlySet<string> = new Set<ErrorCode>(['Unavailable', 'Timeout', 'NoSpace', 'Throttled']);
 
 export interface RemoteSourceOptions {
   readonly environment: Environment;
@@ -184,8 +190,7 @@ export class RemoteSource implements EventSource {
 
   #lost(error: SteadystateError): void {
     if (this.ended) return;
-    // A server may still count the lost stream against a quota.
-    if (error.code !== 'Unavailable' && error.code !== 'Throttled') return this.#fail(error);
+    if (!passing.has(error.code)) return this.#fail(error);
     if (this.#bookmark === undefined) {
       // Without a place to go on from, what was missed cannot be known, unless the reader has seen nothing yet.
       if (this.#given || !this.#options.repeatable) return this.#fail(error);

@@ -3,6 +3,7 @@ import type { DefinitionRegistry, Kind, NamespaceSpec, Pointer, Resource, Resour
 import {
   checkKind,
   checkPointer,
+  invalid,
   isAmbiguousError,
   isUnsupportedError,
   makeResource,
@@ -25,6 +26,7 @@ import type {
   WatchKindOptions,
 } from '../../state/index.ts';
 import {
+  ambiguous,
   checkRevision,
   checkWriteOptions,
   closed,
@@ -64,8 +66,17 @@ const noCapabilities: Capabilities = {
   durableBookmarks: false,
 };
 
-/** Connects to a server. Rejects with Unavailable when nobody answers. */
+/** Longest path at which a socket can be reached, bytes; Node cuts a longer one, and would reach another socket. */
+const maximumSocketPath = 107;
+
+/** Connects to a server. Rejects with Unavailable when nobody answers, with Invalid for a path that no socket can have. */
 export async function openRemoteState(options: RemoteStateOptions): Promise<RemoteState> {
+  const path = options.address.startsWith('unix:') ? options.address.slice('unix:'.length).replace(/^\/\//, '') : '';
+  const bytes = Buffer.byteLength(path);
+  if (bytes > maximumSocketPath)
+    throw invalid([
+      { path: 'address', message: `the socket path ${path} has ${bytes} bytes, and no socket has more than ${maximumSocketPath}` },
+    ]);
   const calls = new Calls(options.address);
   const tracked = options.environment.open.track('connection');
   const close = (): void => {
@@ -166,7 +177,8 @@ class RemoteCore implements RemoteState {
     const { owner = '' } = options;
     this.#checkOwner(resource, owner);
     const request = { resource: this.#codec.toWire(resource), options: { owner } };
-    return this.#answer(
+    return this.#written(
+      resource.metadata,
       await this.#calls.unary(stateService.create, request, {
         call: 'create',
         pointer: bare(resource.metadata),
@@ -193,7 +205,8 @@ class RemoteCore implements RemoteState {
       newResource: { ...wire, metadata: this.control === undefined && metadata.owner === '' ? { ...metadata, owner } : metadata },
       options: { owner, ...(expectedPhase !== 'any' && { expectedPhase }) },
     };
-    return this.#answer(
+    return this.#written(
+      resource.metadata,
       await this.#calls.unary(stateService.update, request, {
         call: 'update',
         pointer: bare(resource.metadata),
@@ -321,6 +334,15 @@ class RemoteCore implements RemoteState {
 
   #answer<Spec>({ resource }: ResourceAnswer, raw?: boolean): Resource<Spec> {
     return this.#codec.read(resource, raw) as Resource<Spec>;
+  }
+
+  /** What a write answered. That cannot be read is no word on whether it happened. */
+  #written<Spec>(pointer: Pointer, answer: ResourceAnswer): Resource<Spec> {
+    try {
+      return this.#answer(answer);
+    } catch (error) {
+      throw ambiguous(bare(pointer), 'the answer of the server cannot be read', error);
+    }
   }
 
   #refuse(signal: AbortSignal | undefined): void {
