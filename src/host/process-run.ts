@@ -41,6 +41,7 @@ export class ProcessRun {
   readonly #onChange: () => void;
   readonly #stopPolling = new AbortController();
   #polling: Promise<void> = Promise.resolve();
+  #told: Promise<void> = Promise.resolve();
   #readiness: ReadinessWatch | undefined;
   #readinessDigest = '';
 
@@ -58,8 +59,13 @@ export class ProcessRun {
   /** A child of this program. */
   static started(gate: GatedProcess, options: RunOptions): ProcessRun {
     const run = new ProcessRun(options, true);
-    void gate.exited.then((exit) => run.#end(exitStatus(exit, options.environment.timestamp())));
+    run.#told = gate.exited.then((exit) => run.#end(exitStatus(exit, options.environment.timestamp())));
     return run;
+  }
+
+  /** Once the group is empty: the system has told the end of a child too, which may be a moment later. */
+  ended(): Promise<void> {
+    return this.#told;
   }
 
   /** A process of an earlier instance, which lives. */

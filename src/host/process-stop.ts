@@ -58,6 +58,7 @@ export async function stopNow(
   for (let afterMs = await stopStep(environment, run, stop); afterMs !== undefined; afterMs = await stopStep(environment, run, stop)) {
     await environment.sleep(afterMs);
   }
+  await run.ended();
   try {
     const resource = await context.get(processDefinition.pointer(pointer.id, pointer.namespace));
     const status = await readStatus(context, processStatusDefinition, resource);

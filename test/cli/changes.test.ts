@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { smallStack, Workplace } from './harness.ts';
+import type { InProcessOptions } from './in-process.ts';
+import { runInProcess } from './in-process.ts';
 
 describe('looking before changing, and changing a little', () => {
   let place: Workplace;
@@ -10,6 +12,8 @@ describe('looking before changing, and changing a little', () => {
     await place.start(['up', 'small.yaml']).shows('ready: small');
   });
   afterAll(() => place[Symbol.asyncDispose]());
+
+  const quick = (args: readonly string[], options?: InProcessOptions) => runInProcess(place.folder, args, options);
 
   test('diff: nothing is 0, something is 6, and nothing is written', async () => {
     expect(await place.run(['diff', '-f', 'small.yaml'])).toMatchObject({ code: 0, stdout: '' });
@@ -58,34 +62,34 @@ describe('looking before changing, and changing a little', () => {
   });
 
   test('a finalizer whose holder never comes back is released, and that is on record', async () => {
-    const { stdout } = await place.run(['get', 'stack', 'small', '-o', 'json']);
+    const { stdout } = await quick(['get', 'stack', 'small', '-o', 'json']);
     const stuck = {
       metadata: { type: 'Things.example.dev', id: 'stuck', finalizers: ['gone-forever'] },
       spec: { from: JSON.parse(stdout).metadata.id },
     };
-    expect((await place.run(['apply', '-f', '-'], { input: JSON.stringify(stuck) })).code).toBe(0);
-    expect(await place.run(['delete', 'Things.example.dev', 'stuck', '--wait', '--timeout', '200ms'])).toMatchObject({
+    expect((await quick(['apply', '-f', '-'], { input: JSON.stringify(stuck) })).code).toBe(0);
+    expect(await quick(['delete', 'Things.example.dev', 'stuck', '--wait', '--timeout', '200ms'])).toMatchObject({
       code: 5,
       stderr: expect.stringContaining('finalizers: gone-forever'),
     });
-    expect((await place.run(['why', 'Things.example.dev', 'stuck'])).stdout).toMatch(/being torn down\n {2}finalizer gone-forever/);
+    expect((await quick(['why', 'Things.example.dev', 'stuck'])).stdout).toMatch(/being torn down\n {2}finalizer gone-forever/);
     expect(await place.run(['release-finalizer', 'Things.example.dev', 'stuck', 'other'])).toMatchObject({
       code: 3,
       stderr: expect.stringContaining('it has gone-forever'),
     });
-    expect((await place.run(['events', '--for', 'Things.example.dev/stuck'])).stdout).toBe('');
+    expect((await quick(['events', '--for', 'Things.example.dev/stuck'])).stdout).toBe('');
     expect(await place.run(['release-finalizer', 'Things.example.dev', 'stuck', 'gone-forever'])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
         /^released gone-forever of stuck; .*\nit was held by \S+ since \S+; no controller that runs here; on record as event stuck\.\S+\n$/,
       ),
     });
-    expect((await place.run(['get', 'Things.example.dev', 'stuck', '-o', 'jsonpath={.metadata.annotations}'])).stdout).toContain(
+    expect((await quick(['get', 'Things.example.dev', 'stuck', '-o', 'jsonpath={.metadata.annotations}'])).stdout).toContain(
       'gone-forever by',
     );
-    expect((await place.run(['delete', 'Things.example.dev', 'stuck', '--wait'])).code).toBe(0);
+    expect((await quick(['delete', 'Things.example.dev', 'stuck', '--wait'])).code).toBe(0);
     // The record outlives the resource, and is not deleted in passing.
-    const events = await place.run(['events', '--for', 'Things.example.dev/stuck', '-o', 'json']);
+    const events = await quick(['events', '--for', 'Things.example.dev/stuck', '-o', 'json']);
     const [record, ...others] = (JSON.parse(events.stdout) as { items: { metadata: { id: string }; spec: object }[] }).items;
     expect(others).toEqual([]);
     expect(record?.spec).toMatchObject({
@@ -95,7 +99,7 @@ describe('looking before changing, and changing a little', () => {
       ),
       release: { finalizers: ['gone-forever'], phase: 'tearingDown', outcome: 'released' },
     });
-    expect(await place.run(['delete', 'event', record?.metadata.id as string])).toMatchObject({ code: 4 });
+    expect(await quick(['delete', 'event', record?.metadata.id as string])).toMatchObject({ code: 4 });
   });
 
   test('a holder that runs here is named', async () => {
