@@ -1,20 +1,29 @@
 import { defaultFrameBytes, flagBits, frameHeadBytes, frameTypes } from './frames.ts';
 
-/** Larger pieces are handed on as they are; smaller ones are copied together. */
-const largeBytes = 8 * 1024;
-/** Room that is made for small pieces, bytes: at least and at most. */
-const leastRoom = 512;
-const mostRoom = 64 * 1024;
+/** A room for much; the largest frame fits. */
+const roomBytes = 64 * 1024;
+/** A room for little, bytes at most: it is cut from Node's own pool. */
+const smallBytes = 2048;
+/** Rooms that are kept for whoever is next, by all connections of the process together. */
+const mostSpare = 64;
+const spare: Buffer[] = [];
 const noRoom: Buffer = Buffer.alloc(0);
 
-/** Frames that wait to be sent together. Nothing is kept between one sending and the next. */
+/** What is sent in one go. */
+export interface Outgoing {
+  readonly pieces: readonly Buffer[];
+  /** Must be called once, when the system has taken all of it: the room is used again. */
+  release(): void;
+}
+
+/** Frames that wait to be sent together. A connection that is silent keeps no room. */
 export class Output {
   #pieces: Buffer[] = [];
+  #rooms: Buffer[] = [];
   #room = noRoom;
-  #from = 0;
   #at = 0;
   #size = 0;
-  /** How much was sent last: about as much comes next. */
+  /** How much was sent lately: about as much comes next. */
   #usual = 0;
 
   /** Bytes that wait. */
@@ -24,8 +33,18 @@ export class Output {
 
   /** A frame whose payload is written by the caller, from the place that is answered, into `room`. */
   frame(type: number, flags: number, stream: number, payloadBytes: number): number {
-    const at = this.#reserve(frameHeadBytes + payloadBytes);
-    return this.#putHead(at, type, flags, stream, payloadBytes);
+    const bytes = frameHeadBytes + payloadBytes;
+    if (this.#at + bytes > this.#room.length) this.#next(bytes);
+    const room = this.#room;
+    const at = this.#at;
+    room[at] = payloadBytes >>> 16;
+    room[at + 1] = payloadBytes >>> 8;
+    room[at + 2] = payloadBytes;
+    room[at + 3] = type;
+    room[at + 4] = flags;
+    this.#at += bytes;
+    this.#size += bytes;
+    return room.writeUInt32BE(stream, at + 5);
   }
 
   /** Where `frame` said that the payload goes. */
@@ -33,20 +52,10 @@ export class Output {
     return this.#room;
   }
 
-  /** One frame with these bytes of a piece. The piece must not change any more. */
+  /** One frame with these bytes, which are no more than a frame may carry. */
   data(stream: number, bytes: Uint8Array, start: number, end: number): void {
-    const length = end - start;
-    if (length < largeBytes) {
-      const at = this.frame(frameTypes.data, 0, stream, length);
-      this.#room.set(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end), at);
-      return;
-    }
-    this.frame(frameTypes.data, 0, stream, 0);
-    // The length of what follows belongs into the head.
-    this.#putLength(this.#at - frameHeadBytes, length);
-    this.#cut();
-    this.#pieces.push(Buffer.from(bytes.buffer, bytes.byteOffset + start, length));
-    this.#size += length;
+    const at = this.frame(frameTypes.data, 0, stream, end - start);
+    this.#room.set(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end), at);
   }
 
   /** A header block, in as many frames as it needs. */
@@ -63,46 +72,39 @@ export class Output {
   }
 
   /** All that waits, in order; nothing does any more. */
-  take(): readonly Buffer[] {
+  take(): Outgoing {
     this.#cut();
     const pieces = this.#pieces;
+    const rooms = this.#rooms;
     this.#pieces = [];
-    this.#usual = this.#size;
-    this.#size = 0;
+    this.#rooms = [];
     this.#room = noRoom;
-    this.#from = this.#at = 0;
-    return pieces;
+    this.#at = 0;
+    // One large answer among small ones is soon forgotten.
+    this.#usual = Math.max(this.#size, this.#usual >>> 1);
+    this.#size = 0;
+    return {
+      pieces,
+      release: () => {
+        for (const room of rooms) if (spare.length < mostSpare) spare.push(room);
+      },
+    };
   }
 
-  #reserve(bytes: number): number {
-    if (this.#at + bytes > this.#room.length) {
-      this.#cut();
-      this.#room = Buffer.allocUnsafe(Math.max(bytes, Math.min(mostRoom, Math.max(leastRoom, this.#usual, this.#size))));
-      this.#from = this.#at = 0;
+  /** A room for a frame of so many bytes. */
+  #next(bytes: number): void {
+    this.#cut();
+    const expected = Math.max(bytes, this.#size === 0 ? this.#usual : roomBytes);
+    if (expected <= smallBytes) this.#room = Buffer.allocUnsafe(smallBytes);
+    else {
+      this.#room = spare.pop() ?? Buffer.allocUnsafeSlow(roomBytes);
+      this.#rooms.push(this.#room);
     }
-    const start = this.#at;
-    this.#at += bytes;
-    this.#size += bytes;
-    return start;
-  }
-
-  #putHead(at: number, type: number, flags: number, stream: number, length: number): number {
-    const room = this.#room;
-    this.#putLength(at, length);
-    room[at + 3] = type;
-    room[at + 4] = flags;
-    return room.writeUInt32BE(stream, at + 5);
-  }
-
-  #putLength(at: number, length: number): void {
-    this.#room[at] = length >>> 16;
-    this.#room[at + 1] = length >>> 8;
-    this.#room[at + 2] = length;
+    this.#at = 0;
   }
 
   /** Ends the piece that is being filled. */
   #cut(): void {
-    if (this.#at > this.#from) this.#pieces.push(this.#room.subarray(this.#from, this.#at));
-    this.#from = this.#at;
+    if (this.#at > 0) this.#pieces.push(this.#at === this.#room.length ? this.#room : this.#room.subarray(0, this.#at));
   }
 }

@@ -25,9 +25,9 @@ import { ServerStream, streamWindow } from './server-stream.ts';
 /** What a client may send on a connection before it was read, bytes. What was read is bounded by whom it was given to. */
 const connectionWindow = 1024 * 1024;
 /** What waits is sent at once when it is so much, bytes. */
-const sendBytes = 128 * 1024;
+const sendBytes = 48 * 1024;
 /** A client is behind when so much waits for it in the process, bytes; above the second, nothing it sends is read. */
-const backedUpBytes = 512 * 1024;
+const backedUpBytes = 256 * 1024;
 const deafBytes = 1024 * 1024;
 /** Headers of one request, unpacked: bytes and fields. */
 const listBytes = 16 * 1024;
@@ -201,15 +201,18 @@ export class ServerSession implements StreamCarrier, FrameSink {
   #flush(): void {
     this.#touched = false;
     if (this.#destroyed) return;
-    const pieces = this.output.take();
+    if (this.output.size === 0) return this.#flushed([]);
+    const { pieces, release } = this.output.take();
     const last = pieces.length - 1;
-    if (last < 0) return this.#flushed([]);
     const leaving = this.#leaving;
     this.#leaving = [];
     const socket = this.#socket;
     if (last > 0) socket.cork();
     for (let index = 0; index < last; index++) socket.write(pieces[index] as Buffer);
-    socket.write(pieces[last] as Buffer, () => this.#flushed(leaving));
+    socket.write(pieces[last] as Buffer, () => {
+      release();
+      this.#flushed(leaving);
+    });
     if (last > 0) socket.uncork();
     if (socket.writableLength > deafBytes) socket.pause();
   }
@@ -224,7 +227,7 @@ export class ServerSession implements StreamCarrier, FrameSink {
     for (const stream of this.#waiting) {
       if (this.backedUp) break;
       this.#waiting.delete(stream);
-      stream.wake();
+      stream.pump();
     }
     if (this.#socket.isPaused() && this.#socket.writableLength <= deafBytes) this.#socket.resume();
     if (this.#closing && this.#streams.size + this.output.size === 0) this.#cut();

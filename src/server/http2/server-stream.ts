@@ -26,7 +26,7 @@ export interface StreamCarrier {
   touch(): void;
   /** Calls `pump` when the connection's window grows. */
   stall(stream: ServerStream): void;
-  /** Calls `wake` when the connection is no longer backed up. */
+  /** Calls `pump` when the connection is no longer backed up. */
   wait(stream: ServerStream): void;
   /** Both sides have said all: calls `finish` once it was sent. */
   leave(stream: ServerStream): void;
@@ -135,10 +135,12 @@ export class ServerStream {
     this.#deliverEnd();
   }
 
-  /** Sends what windows allow. */
+  /** Sends what windows and the connection allow, and tells those who wait for it. */
   pump(): void {
     const carrier = this.#carrier;
     while (this.#pending.length > 0) {
+      // What waits here is held as it is; there it would be copied.
+      if (carrier.backedUp) return carrier.wait(this);
       const bytes = this.#pending[0] as Uint8Array;
       const end = Math.min(bytes.length, this.#sent + Math.min(defaultFrameBytes, this.#sendWindow, carrier.window));
       if (end <= this.#sent) {
@@ -163,12 +165,12 @@ export class ServerStream {
       this.#endLocal();
     } else if (this.#waiting.length > 0) {
       if (carrier.backedUp) carrier.wait(this);
-      else this.wake();
+      else this.#wake();
     }
   }
 
   /** Tells those who wait that they may write; they may find it blocked again. */
-  wake(): void {
+  #wake(): void {
     for (const callback of this.#waiting.splice(0)) callback();
   }
 
@@ -201,7 +203,7 @@ export class ServerStream {
     this.#closed = true;
     this.#pending.length = this.#unread.length = 0;
     this.reader.closed();
-    this.wake();
+    this.#wake();
   }
 
   #deliver(bytes: Buffer): void {
