@@ -35,10 +35,11 @@ func init() {
 	workloads["remote-watch"] = func(flags *flag.FlagSet) func() (measures, error) {
 		address := flags.String("address", "", "unix:PATH")
 		watchers := flags.Int("watchers", 1, "watches of one kind")
-		events := flags.Int("events", 100_000, "updates")
+		events := flags.Int("events", 100_000, "writes")
+		resources := flags.Int("resources", 0, "how many are updated, over and over; 0: each write creates one")
 		writers := flags.Int("writers", 64, "writes at the same time")
 		rate := flags.Int("rate", 0, "writes a second; 0 for as many as possible")
-		return func() (measures, error) { return watch(*address, *watchers, *events, *writers, *rate) }
+		return func() (measures, error) { return watch(*address, *watchers, *events, *resources, *writers, *rate) }
 	}
 }
 
@@ -167,8 +168,55 @@ func unary(address string, callers, operations int) (measures, error) {
 	return measured, nil
 }
 
-// watch counts the events of one kind at all its watchers while they are written.
-func watch(address string, watchers, events, writers, rate int) (measures, error) {
+// written makes the writes of a workload: creates, or updates of resources that were made before.
+type written struct {
+	clients   []v1alpha1.StateClient
+	kind      string
+	resources int
+	writers   int
+	// what each writer updates in turn, as the server answered it last
+	mine [][]*v1alpha1.Resource
+}
+
+func (w *written) create(ctx context.Context, caller int, id string) (*v1alpha1.Resource, error) {
+	made := wireThing(id, "undefined", 0)
+	made.Metadata.Type = w.kind
+	answer, err := w.clients[caller%len(w.clients)].Create(ctx, &v1alpha1.CreateRequest{Resource: made, Options: &v1alpha1.CreateOptions{}})
+	return answer.GetResource(), err
+}
+
+func (w *written) prepare(ctx context.Context) error {
+	w.mine = make([][]*v1alpha1.Resource, w.writers)
+	for index := range w.resources {
+		made, err := w.create(ctx, 0, fmt.Sprintf("thing-%d", index))
+		if err != nil {
+			return err
+		}
+		w.mine[index%w.writers] = append(w.mine[index%w.writers], made)
+	}
+	return nil
+}
+
+func (w *written) write(ctx context.Context, caller, index int) error {
+	if w.resources == 0 {
+		_, err := w.create(ctx, caller, fmt.Sprintf("thing-%d", index))
+		return err
+	}
+	mine := &w.mine[caller][index%len(w.mine[caller])]
+	changed := wireThing((*mine).GetMetadata().GetId(), "", index)
+	changed.Metadata = (*mine).GetMetadata()
+	answer, err := w.clients[caller%len(w.clients)].Update(ctx, &v1alpha1.UpdateRequest{NewResource: changed, Options: &v1alpha1.UpdateOptions{}})
+	if err == nil {
+		*mine = answer.GetResource()
+	}
+	return err
+}
+
+// lastID is created behind all writes: who sees it has seen all that there was.
+const lastID = "zzz-last"
+
+// watch counts the events of one kind at all its watchers while they are written, over the wire on both sides.
+func watch(address string, watchers, events, resources, writers, rate int) (measures, error) {
 	clients, stop, err := connect(address, max(writers, watchers))
 	if err != nil {
 		return nil, err
@@ -177,13 +225,16 @@ func watch(address string, watchers, events, writers, rate int) (measures, error
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	unique := fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixNano())
-	kind := "Things" + unique + ".bench.steadystate.dev"
+	source := &written{clients: clients, kind: "Things" + unique + ".bench.steadystate.dev", resources: resources, writers: writers}
+	if err = source.prepare(ctx); err != nil {
+		return nil, err
+	}
 	var bytes, seen atomic.Int64
 	var group sync.WaitGroup
 	last := make(chan error, watchers)
 	for watcher := range watchers {
 		stream, err := clients[watcher%len(clients)].Watch(ctx, &v1alpha1.WatchRequest{
-			Namespace: thingNamespace, Type: kind, Options: &v1alpha1.WatchOptions{Aggregated: true}, ApiVersion: 1,
+			Namespace: thingNamespace, Type: source.kind, Options: &v1alpha1.WatchOptions{Aggregated: true}, ApiVersion: 1,
 		})
 		if err != nil {
 			return nil, err
@@ -191,30 +242,17 @@ func watch(address string, watchers, events, writers, rate int) (measures, error
 		if _, err = stream.Recv(); err != nil {
 			return nil, err
 		}
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			for count := 0; count < events; {
-				answer, err := stream.Recv()
-				if err != nil {
-					last <- err
-					return
-				}
-				for _, event := range answer.GetEvent() {
-					if event.GetEventType() == v1alpha1.EventType_ERRORED {
-						last <- fmt.Errorf("the watch was ended: %s", event.GetError())
-						return
-					}
-				}
-				count += len(answer.GetEvent())
-				seen.Add(int64(len(answer.GetEvent())))
-				if watcher == 0 {
-					for _, event := range answer.GetEvent() {
-						bytes.Add(int64(event.SizeVT()))
-					}
-				}
+		group.Go(func() {
+			count, size, err := drain(stream.Recv, lastID, watcher == 0)
+			if err == nil && count != events {
+				err = fmt.Errorf("%d of %d events came", count, events)
 			}
-		}()
+			seen.Add(int64(count))
+			bytes.Add(int64(size))
+			if err != nil {
+				last <- err
+			}
+		})
 	}
 	measured := measures{}
 	if err = measured.time("deliver", watchers*events, func() error {
@@ -223,11 +261,11 @@ func watch(address string, watchers, events, writers, rate int) (measures, error
 			if rate > 0 {
 				time.Sleep(time.Until(start.Add(time.Duration(index) * time.Second / time.Duration(rate))))
 			}
-			made := wireThing(fmt.Sprintf("thing-%d", index), "undefined", index)
-			made.Metadata.Type = kind
-			_, err := clients[caller%len(clients)].Create(ctx, &v1alpha1.CreateRequest{Resource: made, Options: &v1alpha1.CreateOptions{}})
-			return err
+			return source.write(ctx, caller, index)
 		}); err != nil {
+			return err
+		}
+		if _, err := source.create(ctx, 0, lastID); err != nil {
 			return err
 		}
 		group.Wait()
@@ -240,31 +278,48 @@ func watch(address string, watchers, events, writers, rate int) (measures, error
 	}); err != nil {
 		return nil, fmt.Errorf("after %d events: %w", seen.Load(), err)
 	}
-	// The same events once more, as contents: what a stream gives when nothing else limits it. In batches the original exceeds
-	// the largest message that its own client takes.
-	if err = measured.time("contents", events, func() error {
+	// The same events once more: what a stream gives when nothing else limits it. In batches the original exceeds the largest
+	// message that its own client takes.
+	again, name, expected := &v1alpha1.WatchOptions{BootstrapContents: true}, "contents", events
+	if resources > 0 {
+		again, name = &v1alpha1.WatchOptions{TailEvents: int32(events + 1)}, "replay"
+	}
+	if err = measured.time(name, expected, func() error {
 		stream, err := clients[0].Watch(ctx, &v1alpha1.WatchRequest{
-			Namespace: thingNamespace, Type: kind, Options: &v1alpha1.WatchOptions{BootstrapContents: true}, ApiVersion: 1,
+			Namespace: thingNamespace, Type: source.kind, Options: again, ApiVersion: 1,
 		})
-		for count := 0; err == nil; {
-			var answer *v1alpha1.WatchResponse
-			if answer, err = stream.Recv(); err != nil {
-				break
-			}
-			for _, event := range answer.GetEvent() {
-				if event.GetEventType() == v1alpha1.EventType_BOOTSTRAPPED {
-					if count != events {
-						return fmt.Errorf("%d of %d resources came", count, events)
-					}
-					return nil
-				}
-				count++
-			}
+		if err != nil {
+			return err
 		}
-		return err
+		if count, _, err := drain(stream.Recv, lastID, false); err != nil || count != expected {
+			return fmt.Errorf("%d of %d events came: %w", count, expected, err)
+		}
+		return nil
 	}); err != nil {
 		return nil, err
 	}
 	measured["bytes-per-event"] = Measure{Operations: 1, Bytes: bytes.Load() / int64(events)}
 	return measured, nil
+}
+
+// drain counts events until a resource of that name comes, and their bytes, if asked.
+func drain(receive func() (*v1alpha1.WatchResponse, error), until string, weigh bool) (count, size int, err error) {
+	for {
+		answer, err := receive()
+		if err != nil {
+			return count, size, err
+		}
+		for _, event := range answer.GetEvent() {
+			if event.GetEventType() == v1alpha1.EventType_ERRORED {
+				return count, size, fmt.Errorf("the watch was ended: %s", event.GetError())
+			}
+			if event.GetResource().GetMetadata().GetId() == until {
+				return count, size, nil
+			}
+			count++
+			if weigh {
+				size += event.SizeVT()
+			}
+		}
+	}
 }

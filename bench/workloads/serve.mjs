@@ -5,7 +5,8 @@ import { memoryState } from 'steadystate/memory';
 import { serveState } from 'steadystate/server';
 
 const environment = nodeEnvironment();
-const state = memoryState({ environment });
+// As long as that of the peer: every event of a workload can be told again.
+const state = memoryState({ environment, historySize: 200_000 });
 const server = await serveState({
   state,
   environment,
