@@ -39,6 +39,13 @@ export class ResourceCodec {
     return !isForeignSpec(spec) && this.#specCodec(metadata.type) !== undefined;
   }
 
+  /** Whether it is sent with a protobuf form of its spec that is not empty. */
+  hasProtobuf(resource: Resource): boolean {
+    const { spec } = resource;
+    if (isForeignSpec(spec)) return spec[foreignKey].proto.length > 0;
+    return this.makesProtobuf(resource) && this.#specToWire(resource.metadata.type, spec).protoSpec.length > 0;
+  }
+
   /** A Resource message as bytes. */
   encode(resource: Resource | Tombstone): Buffer {
     let bytes = this.#encodedResources.get(resource);

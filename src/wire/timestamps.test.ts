@@ -24,6 +24,22 @@ test('agrees with the clock of the language, and keeps nanoseconds', () => {
   );
 });
 
+test('whole milliseconds come back as they were, also of days and hours that run over', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: -62135596800, max: 253402300799 }), fc.integer({ min: 0, max: 999 }), (seconds, millis) => {
+      const text = fromTimestamp({ seconds, nanos: millis * 1e6 });
+      expect(text).toBe(new Date(seconds * 1000 + millis).toISOString().replace('.000Z', 'Z'));
+      expect(toTimestamp(text)).toEqual({ seconds, nanos: millis * 1e6 });
+    }),
+  );
+  for (const [text, same] of [
+    ['2026-02-30T00:00:00.500Z', '2026-03-02T00:00:00.5Z'],
+    ['2026-02-28T24:00:00.000Z', '2026-03-01T00:00:00Z'],
+    ['2026-12-31T23:59:60.000Z', '2027-01-01T00:00:00Z'],
+  ] as const)
+    expect(toTimestamp(text)).toEqual(toTimestamp(same));
+});
+
 test('what is no time has none', () => {
   expect(toTimestamp('')).toBeUndefined();
   expect(toTimestamp('yesterday')).toBeUndefined();

@@ -56,6 +56,21 @@ test('parts within parts, wherever the room has to grow', () => {
     }
 });
 
+test('messages one behind the other do not touch each other, whatever their sizes', () => {
+  const writer = new Writer();
+  const sizes = Array.from({ length: 2_000 }, (_, index) => (index * 7_919) % (index % 50 === 0 ? 60_000 : 300));
+  const messages = sizes.map((size, index) =>
+    writer.tag(1, WireType.LengthDelimited).fork().bytes(new Uint8Array(size).fill(index)).join().finish(),
+  );
+  for (const [index, size] of sizes.entries()) {
+    const reader = new BinaryReader(messages[index] as Buffer);
+    reader.tag();
+    reader.uint32();
+    const bytes = reader.bytes();
+    expect(bytes.length === size && bytes.every((byte) => byte === (index & 0xff)) && reader.pos === reader.len).toBe(true);
+  }
+});
+
 test('a writer is empty after it gave its message', () => {
   const writer = new Writer();
   const first = writer.string('first').finish();

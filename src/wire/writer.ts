@@ -2,12 +2,15 @@ import type { WireType } from '@bufbuild/protobuf/wire';
 
 /** Below this many units, text is put in one by one: a call of the engine's encoder costs more. */
 const shortText = 24;
-/** After a message that is larger, bytes, its room is given back. */
-const largestKept = 1024 * 1024;
+/** A room for messages, bytes: they are written one behind the other, and stay where they are. */
+const roomBytes = 32 * 1024;
+const noRoom: Buffer = Buffer.alloc(0);
 
-/** Writes the fields of messages. Its room grows to what they need and is used again: each message is copied out once. */
+/** Writes the fields of messages. One that is larger than a room gets one of its own. */
 export class Writer {
-  #room = Buffer.allocUnsafeSlow(4096);
+  #room = noRoom;
+  /** Where this message begins. */
+  #start = 0;
   #at = 0;
   readonly #forks: number[] = [];
 
@@ -72,15 +75,13 @@ export class Writer {
 
   /** Ends the part that was begun last. */
   join(): this {
+    this.#reserve(5);
     const expected = this.#forks.pop() as number;
     const start = this.#forks.pop() as number;
     const body = start + expected;
     const length = this.#at - body;
     const needed = varintBytes(length);
-    if (needed !== expected) {
-      this.#reserve(5);
-      this.#room.copyWithin(start + needed, body, this.#at);
-    }
+    if (needed !== expected) this.#room.copyWithin(start + needed, body, this.#at);
     this.#at = start;
     this.#varint(length);
     this.#at += length;
@@ -89,10 +90,12 @@ export class Writer {
 
   /** The message that was written; the writer is empty again. */
   finish(): Buffer {
-    const message = Buffer.allocUnsafe(this.#at);
-    this.#room.copy(message, 0, 0, this.#at);
-    this.#at = 0;
-    if (this.#room.length > largestKept) this.#room = Buffer.allocUnsafeSlow(4096);
+    const message = this.#room.subarray(this.#start, this.#at);
+    this.#start = this.#at;
+    if (this.#room.length > roomBytes) {
+      this.#room = noRoom;
+      this.#start = this.#at = 0;
+    }
     return message;
   }
 
@@ -125,12 +128,19 @@ export class Writer {
   }
 
   #reserve(size: number): void {
-    const needed = this.#at + size;
-    if (needed <= this.#room.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#room.length * 2));
-    // Not only what is before this place: a part whose length is about to be written stands behind it.
-    this.#room.copy(larger);
-    this.#room = larger;
+    if (this.#at + size > this.#room.length) this.#move(size);
+  }
+
+  /** To a room in which so much more has its place. */
+  #move(size: number): void {
+    const start = this.#start;
+    const needed = this.#at - start + size;
+    const room = Buffer.allocUnsafeSlow(needed > roomBytes / 2 ? needed * 2 : roomBytes);
+    this.#room.copy(room, 0, start, this.#at);
+    this.#room = room;
+    this.#start = 0;
+    this.#at -= start;
+    for (let index = 0; index < this.#forks.length; index += 2) this.#forks[index] = (this.#forks[index] as number) - start;
   }
 }
 
