@@ -31,6 +31,7 @@ const { values, positionals } = parseArgs({
     writes: { type: 'string', default: '10000' },
     operations: { type: 'string', default: '20000' },
     aggregated: { type: 'string', default: 'false' },
+    each: { type: 'string', default: 'false' },
     stalled: { type: 'string', default: 'false' },
     writers: { type: 'string', default: '1' },
     file: { type: 'string', default: '' },
@@ -51,6 +52,7 @@ const measures = await workload({
   writes: Number(values.writes),
   operations: Number(values.operations),
   aggregated: values.aggregated === 'true',
+  each: values.each === 'true',
   stalled: values.stalled === 'true',
 });
 console.log(JSON.stringify(measures.parts));

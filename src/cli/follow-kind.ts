@@ -18,10 +18,10 @@ export async function followKind(
   const { signal } = context.io;
   await untilInterrupted(context, async () => {
     const watch = await establish(context, () => session.state.follow(kind, { bootstrapContents: true, signal, ...query }));
-    for await (const event of watch) {
+    await watch.forEach((event) => {
       if (event.type === 'errored') throw event.error;
-      tell(event as StateEvent);
-    }
+      tell(event);
+    });
   });
 }
 

@@ -198,6 +198,130 @@ describe('drain', () => {
   });
 });
 
+describe('forEach', () => {
+  test('hands over single events at once, then what comes, and resolves at the end', async () => {
+    const source = new ManualSource();
+    source.push(noop(1), noop(2));
+    const seen: StateEvent[] = [];
+    const ended = createWatch(source, { environment }).forEach((event) => seen.push(event));
+    expect(revisions(seen), 'delivered before forEach returns').toEqual([1, 2]);
+    source.push(noop(3), noop(4));
+    expect(revisions(seen), 'delivered within the push').toEqual([1, 2, 3, 4]);
+    source.end();
+    await ended;
+  });
+
+  test('ends after errored', async () => {
+    const source = new ManualSource();
+    source.push(noop(1), { type: 'errored', error: new Error('x') as never });
+    const seen: string[] = [];
+    await createWatch(source, { environment }).forEach((event) => seen.push(event.type));
+    expect(seen).toEqual(['noop', 'errored']);
+    expect(source.closed).toBe(1);
+  });
+
+  test('while a promise of the handler is open the source is left alone, whatever comes', async () => {
+    const source = new ManualSource();
+    const seen: (number | undefined)[] = [];
+    let open = (): void => {};
+    const ended = createWatch(source, { environment }).forEach((event) => {
+      seen.push(event.revision);
+      return new Promise<void>((resolve) => {
+        open = resolve;
+      });
+    });
+    source.push(noop(1));
+    source.push(noop(2));
+    expect([seen, revisions(source.events)]).toEqual([[1], [2]]);
+    for (const revision of [2, 3]) {
+      open();
+      await expect.poll(() => seen.at(-1)).toBe(revision);
+      source.push(noop(revision + 1));
+    }
+    source.end();
+    for (let done = false; !done; await Promise.resolve()) {
+      open();
+      done = seen.at(-1) === 4;
+    }
+    open();
+    await ended;
+    expect(seen).toEqual([1, 2, 3, 4]);
+  });
+
+  test('an abort beside a handler at work: resolves when that is done, rejects with what it throws', async () => {
+    for (const reason of [undefined, new Error('mine')]) {
+      const controller = new AbortController();
+      const source = new ManualSource();
+      source.push(noop(1), noop(2));
+      const seen: (number | undefined)[] = [];
+      let working = true;
+      const ended = createWatch(source, { environment, signal: controller.signal }).forEach(async (event) => {
+        seen.push(event.revision);
+        controller.abort();
+        await environment.breathe();
+        working = false;
+        if (reason !== undefined) throw reason;
+      });
+      if (reason === undefined) await ended;
+      else await expect(ended).rejects.toBe(reason);
+      expect([working, seen]).toEqual([false, [1]]);
+    }
+  });
+
+  test('a handler that closes the watch and throws at once is not taken for one that ended well', async () => {
+    const source = new ManualSource();
+    source.push(noop(1));
+    const watch = createWatch(source, { environment });
+    const ended = watch.forEach(() => {
+      void watch[Symbol.asyncDispose]();
+      throw new Error('mine');
+    });
+    await expect(ended).rejects.toThrow('mine');
+  });
+
+  test('a source that calls back twice is not read twice', async () => {
+    const events: StateEvent[] = [];
+    let callbacks: (() => void)[] = [];
+    const source: EventSource = {
+      take: (max) => events.splice(0, max),
+      whenReady: (callback) => callbacks.push(callback, callback),
+      ended: false,
+      close: () => {},
+    };
+    const watch = createWatch(source, { environment });
+    const seen: (number | undefined)[] = [];
+    const ended = watch.forEach(async ({ revision }) => {
+      await environment.breathe();
+      seen.push(revision);
+    });
+    for (const revision of [1, 2, 3]) {
+      await expect.poll(() => callbacks.length).toBe(2);
+      events.push(noop(revision));
+      const told = callbacks;
+      callbacks = [];
+      for (const callback of told) callback();
+      await expect.poll(() => seen.at(-1)).toBe(revision);
+    }
+    await watch[Symbol.asyncDispose]();
+    await ended;
+    expect(seen).toEqual([1, 2, 3]);
+  });
+
+  test('an endless source does not starve timers', async () => {
+    const source: EventSource = { take: () => [noop(1)], whenReady: (callback) => callback(), ended: false, close: () => {} };
+    for (const handle of [() => undefined, () => Promise.resolve()]) {
+      const watch = createWatch(source, { environment });
+      let fired = false;
+      setTimeout(() => {
+        fired = true;
+        void watch[Symbol.asyncDispose]();
+      }, 0);
+      await watch.forEach(handle);
+      expect(fired).toBe(true);
+    }
+  });
+});
+
 describe('mapSource and sourceOf', () => {
   test('a wrapper drops and adds events, and closing it closes what is below', async () => {
     const below = new ManualSource();

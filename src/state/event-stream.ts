@@ -11,6 +11,8 @@ const batchSize = 1024;
 const eventsPerBreath = 256;
 /** … or after this long, milliseconds. */
 const breathAfterMs = 5;
+/** The clock is looked at after this many. */
+const eventsPerLook = 16;
 
 export interface EventStreamOptions {
   readonly environment: Environment;
@@ -34,14 +36,8 @@ export function sourceOf(watch: Watch | AggregatedWatch): EventSource {
   return watch.claim();
 }
 
-/** A source may call back from a close and from an event; a reader that went on twice would read twice. */
-function once(callback: () => void): () => void {
-  let called = false;
-  return () => {
-    if (called) return;
-    called = true;
-    callback();
-  };
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 }
 
 const noEvents: readonly StateEvent[] = Object.freeze([]);
@@ -52,22 +48,31 @@ type Waiter<Item> = (result: IteratorResult<Item, undefined>) => void;
 class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, undefined> {
   readonly #source: EventSource;
   readonly #environment: Environment;
-  readonly #aggregated: boolean;
+  /** Whole batches are handed out, not single events. */
+  #aggregated: boolean;
   readonly #opened: Disposable;
   #abort: Disposable | undefined;
   readonly #waiters: Waiter<Item>[] = [];
   #batch: readonly StateEvent[] = noEvents;
   #index = 0;
+  /** Single events of the batch that may be handed out before anything has to be looked at. */
+  #free = 0;
   #used = false;
   #closed = false;
   #afterErrored = false;
   #sinceBreath = 0;
+  /** The clock is looked at once so many events were handed out since. */
+  #nextLook = eventsPerLook;
   #lastBreath: number;
   #breathing = false;
   #waiting = false;
+  /** Goes on with reading, when something may be there or a breath is over. */
+  #goOn: () => void = () => this.#serve();
   readonly #wake = (): void => {
+    // A source may call back from a close and from an event; a reader that went on twice would read twice.
+    if (!this.#waiting) return;
     this.#waiting = false;
-    this.#serve();
+    this.#goOn();
   };
   #onClose: (() => void) | undefined;
 
@@ -110,6 +115,8 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
   }
 
   next(): Promise<IteratorResult<Item, undefined>> {
+    // Most calls end here. Nobody waits while there are free ones.
+    if (this.#free > 0) return Promise.resolve({ done: false, value: this.#takeFree() });
     if (this.#waiters.length === 0) {
       const item = this.#ready();
       if (item !== undefined) return Promise.resolve({ done: false, value: item });
@@ -125,37 +132,40 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
     return Promise.resolve({ done: true, value: undefined });
   }
 
-  drain(deliver: (batch: readonly StateEvent[]) => void): Promise<void> {
+  forEach(handle: (item: Item) => unknown): Promise<void> {
     this.#use();
     return new Promise((resolve, reject) => {
-      const pump = (): void => {
+      let handling = false;
+      const fail = (error: unknown): void => {
+        reject(error);
+        this.#close();
+      };
+      const goOn = (): void => {
         try {
-          for (;;) {
-            if (this.#closed) return resolve();
-            const batch = this.#source.take(batchSize);
-            if (batch.length === 0) {
-              if (this.#source.ended) {
-                this.#close();
-                return resolve();
-              }
-              this.#onClose = resolve;
-              return this.#source.whenReady(once(pump));
-            }
-            deliver(batch);
-            if (batch.at(-1)?.type === 'errored') this.#close();
-            else if (this.#needsBreath(batch.length)) {
-              this.#breathe(pump);
-              return;
-            }
+          for (let item = this.#ready(); item !== undefined; item = this.#ready()) {
+            handling = true;
+            const result = handle(item);
+            if (isThenable(result)) return void Promise.resolve(result).then(goOn, fail);
           }
         } catch (error) {
-          // Before closing, which tells a waiting drain that all went well.
-          reject(error);
-          this.#close();
+          return fail(error);
         }
+        handling = false;
+        if (this.#closed) resolve();
+        else this.#wait();
       };
-      pump();
+      // What `handle` is about to throw is not lost when it has closed the watch before.
+      this.#onClose = () => {
+        if (!handling) resolve();
+      };
+      this.#goOn = goOn;
+      goOn();
     });
+  }
+
+  drain(deliver: (batch: readonly StateEvent[]) => unknown): Promise<void> {
+    if (!this.#used) this.#aggregated = true;
+    return this.forEach(deliver as (item: Item) => unknown);
   }
 
   #use(): void {
@@ -173,6 +183,7 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
 
   /** Takes the next item, if it can be given at once. */
   #ready(): Item | undefined {
+    if (this.#free > 0) return this.#takeFree();
     if (this.#breathing || this.#closed) return undefined;
     if (this.#index >= this.#batch.length) {
       if (this.#afterErrored) return undefined;
@@ -183,21 +194,34 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
       this.#afterErrored = batch[batch.length - 1]?.type === 'errored';
     }
     // Of what was handed out before: a batch larger than one breath's share must not wait for ever.
-    if (this.#needsBreath(0)) {
-      this.#breathe(() => this.#serve());
+    if (this.#needsBreath()) {
+      this.#breathe();
       return undefined;
     }
     const batch = this.#batch;
-    const count = this.#aggregated ? batch.length : 1;
-    const item = (this.#aggregated ? batch : batch[this.#index]) as Item;
-    this.#sinceBreath += count;
-    this.#index += count;
-    // What was handed out must not be kept alive by the watch.
-    if (this.#index >= batch.length) {
-      this.#batch = noEvents;
-      this.#index = 0;
+    if (this.#aggregated) {
+      this.#sinceBreath += batch.length;
+      this.#forgetBatch();
+      return batch as Item;
     }
-    return item;
+    this.#free = Math.min(eventsPerLook, batch.length - this.#index);
+    this.#sinceBreath += this.#free;
+    return this.#takeFree();
+  }
+
+  #takeFree(): Item {
+    const batch = this.#batch;
+    const item = batch[this.#index++];
+    this.#free--;
+    // What was handed out must not be kept alive by the watch.
+    if (this.#index === batch.length) this.#forgetBatch();
+    return item as Item;
+  }
+
+  #forgetBatch(): void {
+    this.#batch = noEvents;
+    this.#index = 0;
+    this.#free = 0;
   }
 
   /** Nothing can be given now: goes on when something can, or ends. */
@@ -210,31 +234,31 @@ class Stream<Item> implements EventStream<Item>, AsyncIterator<Item, undefined, 
     this.#source.whenReady(this.#wake);
   }
 
-  #needsBreath(count: number): boolean {
-    this.#sinceBreath += count;
-    if (
-      this.#sinceBreath < eventsPerBreath &&
-      (this.#sinceBreath === 0 || this.#sinceBreath % 16 !== 0 || this.#environment.elapsed() - this.#lastBreath < breathAfterMs)
-    )
-      return false;
+  #needsBreath(): boolean {
+    if (this.#sinceBreath < eventsPerBreath) {
+      // Small batches do not look at the clock each.
+      if (this.#sinceBreath < this.#nextLook) return false;
+      this.#nextLook = this.#sinceBreath + eventsPerLook;
+      if (this.#environment.elapsed() - this.#lastBreath < breathAfterMs) return false;
+    }
     this.#sinceBreath = 0;
+    this.#nextLook = eventsPerLook;
     return true;
   }
 
-  #breathe(then: () => void): void {
+  #breathe(): void {
     this.#breathing = true;
     void this.#environment.breathe().then(() => {
       this.#breathing = false;
       this.#lastBreath = this.#environment.elapsed();
-      then();
+      this.#goOn();
     });
   }
 
   #close(): void {
     if (!this.#closed) {
       this.#closed = true;
-      this.#batch = noEvents;
-      this.#index = 0;
+      this.#forgetBatch();
       this.#abort?.[Symbol.dispose]();
       this.#source.close();
       this.#opened[Symbol.dispose]();

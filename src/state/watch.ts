@@ -9,10 +9,14 @@ export interface EventStream<Item> extends AsyncIterable<Item>, AsyncDisposable 
   /** One iterator per watch: a second call throws. `return()` settles at once, also beside a pending `next()`. */
   [Symbol.asyncIterator](): AsyncIterator<Item, undefined, undefined>;
   /**
-   * Instead of iterating: hands what is there to `deliver`, synchronously and in batches, as soon as it is there. Resolves
-   * when the watch has ended. When `deliver` throws, the watch is closed and the promise rejects with that error.
+   * Instead of iterating: calls `handle` with one item after another, and costs a small part of what a turn of `for await`
+   * does. What is there is handed over synchronously, timers and input have their turn in between as with `for await`, and a
+   * promise that `handle` returns is awaited before the next item. Resolves when the watch has ended and `handle` is done.
+   * When `handle` throws or its promise rejects, the watch is closed, and the promise rejects with that error.
    */
-  drain(deliver: (batch: readonly StateEvent[]) => void): Promise<void>;
+  forEach(handle: (item: Item) => unknown): Promise<void>;
+  /** `forEach` in batches, also on a watch of single events: what came meanwhile is one batch, at most 1024 events. */
+  drain(deliver: (batch: readonly StateEvent[]) => unknown): Promise<void>;
 }
 
 export interface Watch<Spec = unknown> extends EventStream<StateEvent<Spec>> {}

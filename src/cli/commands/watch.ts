@@ -1,5 +1,5 @@
 import { Bytes, visibleText } from '../../resource/index.ts';
-import type { StateEvent } from '../../state/index.ts';
+import type { StateEvent, Watch } from '../../state/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { establish } from '../establish.ts';
@@ -26,16 +26,16 @@ export async function watchCommand(
     const kind = { namespace: context.options.namespace ?? type.defaultNamespace, type: type.type };
     const pointer = id === undefined ? undefined : typedPointer(types, typeName, id, context.options.namespace);
     const { signal } = io;
-    const watch = await establish(context, (): Promise<AsyncIterable<StateEvent>> => {
+    const watch = await establish(context, (): Promise<Watch> => {
       if (pointer !== undefined) return session.state.watch(pointer, { ...from, signal });
       if (options.from !== undefined) return session.state.watchKind(kind, { ...from, signal });
       return session.state.follow(kind, { bootstrapContents: true, signal });
     });
-    for await (const event of watch) {
+    await watch.forEach((event) => {
       if (event.type === 'errored') throw event.error;
       const line = format === 'json' ? jsonLine(event, types) : textLine(event, environment.timestamp());
       if (line !== undefined) io.write(`${line}\n`);
-    }
+    });
     if (!signal.aborted) throw new ExitError(exitCodes.failed, 'the watch ended: the store was closed');
     return exitCodes.ok;
   });

@@ -47,6 +47,8 @@ const seenBy: Readonly<Record<string, string>> = {
   'a watch begins with the value before the last write': 'watchKind: contents are as new',
   'the contents of a watch hold what was destroyed last': 'watchKind: contents are as new',
   'a watch of one resource has no first event': 'watch: of what is not there',
+  'a handler is not waited for':
+    'streams: forEach hands over one event after another, waits for what its handler promises, and rejects with what it throws',
   'a watch is established late': 'watch: a change after its promise resolved',
   'a bookmark that is no good starts from now': 'bookmarks: W9',
   'a resumed watch repeats the first event': 'bookmarks: W5',

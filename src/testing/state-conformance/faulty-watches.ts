@@ -158,8 +158,21 @@ export const watchFaults: Readonly<Record<string, Fault>> = {
         };
         return {
           [Symbol.asyncIterator]: () => ({ next: async () => (await open()).next() }),
+          forEach: () => Promise.resolve(),
           drain: () => Promise.resolve(),
           [Symbol.asyncDispose]: async () => (await late)?.[Symbol.asyncDispose](),
+        } as never;
+      },
+    }),
+  'a handler is not waited for': (core) =>
+    over(core, {
+      async watchKind(kind, options) {
+        const watch = await core.watchKind(kind, options);
+        return {
+          [Symbol.asyncIterator]: () => watch[Symbol.asyncIterator](),
+          forEach: (handle: (event: unknown) => unknown) => watch.forEach((event) => void handle(event)),
+          drain: (deliver: Parameters<typeof watch.drain>[0]) => watch.drain(deliver),
+          [Symbol.asyncDispose]: () => watch[Symbol.asyncDispose](),
         } as never;
       },
     }),

@@ -128,6 +128,10 @@ export const watchPointerCases: readonly Case[] = [
   },
 ];
 
+const throwing = (reason: Error) => (): never => {
+  throw reason;
+};
+
 export const streamCases: readonly Case[] = [
   {
     name: 'streams: an abort ends a watch quietly, also beside a pending next',
@@ -208,6 +212,45 @@ export const streamCases: readonly Case[] = [
         throw reason;
       });
       await assert.rejects(world.within(failed, 'the failure'), (error) => error === reason);
+    },
+  },
+  {
+    name: 'streams: forEach hands over one event after another, waits for what its handler promises, and rejects with what it throws',
+    async run(world) {
+      await world.create('a');
+      await world.create('b');
+      const watch = await world.core.watchKind(world.kind, { bootstrapContents: true });
+      const seen: StateEvent[] = [];
+      let handling = 0;
+      let most = 0;
+      const ended = watch.forEach(async (event) => {
+        most = Math.max(most, ++handling);
+        await world.environment.breathe();
+        handling--;
+        seen.push(event);
+        if (event.type === 'destroyed') await watch[Symbol.asyncDispose]();
+      });
+      await world.create('c');
+      await world.core.destroy(world.pointer('a'));
+      await world.create('d');
+      await world.within(ended, 'the end of forEach');
+      assert.deepEqual(brief(seen), ['created a', 'created b', 'bootstrapped', 'created c', 'destroyed a'], 'nothing after the dispose');
+      assert.equal(most, 1, 'the handler is not called again before its promise is settled');
+      const reason = new Error('handler failed');
+      for (const handle of [() => Promise.reject(reason), throwing(reason)]) {
+        const failing = await world.core.watchKind(world.kind, { bootstrapContents: true });
+        await assert.rejects(world.within(failing.forEach(handle), 'the failure'), (error) => error === reason);
+        assert.throws(() => failing[Symbol.asyncIterator](), 'a watch is read once');
+      }
+      const controller = new AbortController();
+      const aborted = await world.core.watchKindAggregated(world.kind, { bootstrapContents: true, signal: controller.signal });
+      const batches: StateEvent[] = [];
+      const quiet = aborted.forEach((batch) => {
+        batches.push(...batch);
+        if (batch.at(-1)?.type === 'bootstrapped') controller.abort(new Error('enough'));
+      });
+      await world.within(quiet, 'the end of forEach in batches');
+      assert.deepEqual(brief(batches), ['created b', 'created c', 'created d', 'bootstrapped']);
     },
   },
   {
