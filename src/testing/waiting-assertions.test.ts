@@ -136,3 +136,23 @@ test('destroyAll and teardownAll, whoever owns them', async () => {
   await destroyAll(world, kind);
   await expect(world.state.get(pointer('a'))).rejects.toSatisfy(isNotFoundError);
 });
+
+test('destroyAll and teardownAll end what they found, not what others put in its place', async () => {
+  const list = memory.list.bind(memory);
+  for (const end of [teardownAll, destroyAll]) {
+    await put('a', 1);
+    await put('b', 1);
+    // Between their look and their work one goes, and another is made anew.
+    const between = async (...call: Parameters<CoreState['list']>): Promise<Awaited<ReturnType<CoreState['list']>>> => {
+      const found = await list(...call);
+      await memory.destroy(pointer('a'));
+      await memory.destroy(pointer('b'));
+      await memory.create({ metadata: pointer('b'), spec: {} });
+      return found;
+    };
+    await end({ ...world, state: { ...world.state, list: between as never, capabilities: memory.capabilities } }, kind);
+    expect((await world.state.get(pointer('b'))).metadata.phase).toBe('running');
+    expect(await resourceIds(world, kind)).toEqual(['b']);
+    await memory.destroy(pointer('b'));
+  }
+});

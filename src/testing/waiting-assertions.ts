@@ -1,7 +1,7 @@
 import type { Environment } from '../environment/index.ts';
-import type { Kind, Pointer, Resource, TypedKind } from '../resource/index.ts';
-import { isNotFoundError, kindText, pointerText } from '../resource/index.ts';
-import type { State } from '../state/index.ts';
+import type { Kind, Metadata, Pointer, Resource, TypedKind } from '../resource/index.ts';
+import { isIncarnationConflictError, isNotFoundError, kindText, pointerText } from '../resource/index.ts';
+import type { State, TeardownOptions } from '../state/index.ts';
 
 /** Where assertions look, and how long they wait. */
 export interface AssertionWorld {
@@ -77,9 +77,7 @@ export async function destroyAll(world: AssertionWorld, kind: Kind): Promise<voi
   const stop = new AbortController();
   const all = Promise.all(
     items.map(({ metadata }) =>
-      world.state.teardownAndDestroy(metadata, { owner: metadata.owner, signal: stop.signal }).catch((error: unknown) => {
-        if (!isNotFoundError(error)) throw error;
-      }),
+      unlessItWent(world.state.teardownAndDestroy(metadata, { ...exactly(world.state, metadata), signal: stop.signal })),
     ),
   );
   const timer = world.environment.after(world.timeoutMs ?? defaultTimeoutMs, () => stop.abort());
@@ -98,7 +96,21 @@ export async function destroyAll(world: AssertionWorld, kind: Kind): Promise<voi
 /** Tears down all of a kind, whoever owns them, and destroys none. */
 export async function teardownAll(world: AssertionWorld, kind: Kind): Promise<void> {
   const { items } = await world.state.list(kind);
-  await Promise.all(items.map(({ metadata }) => world.state.teardown(metadata, { owner: metadata.owner })));
+  await Promise.all(items.map(({ metadata }) => unlessItWent(world.state.teardown(metadata, exactly(world.state, metadata)))));
+}
+
+/** What was listed, and nothing that others put in its place meanwhile. */
+function exactly({ capabilities }: State, { owner, uid }: Metadata): TeardownOptions {
+  return { owner, ...(capabilities.incarnations && { uid }) };
+}
+
+/** Others may have ended it first. */
+async function unlessItWent(end: Promise<unknown>): Promise<void> {
+  try {
+    await end;
+  } catch (error) {
+    if (!isNotFoundError(error) && !isIncarnationConflictError(error)) throw error;
+  }
 }
 
 /** The ids of a kind, ordered by their bytes. */
