@@ -29,6 +29,14 @@ const isBehind = (): boolean => cache.caughtUp('baker', never) !== undefined;
 
 beforeEach(() => start(false));
 
+test('contents that are given anew hold what they hold now, though its version is an old one', () => {
+  const anew = { metadata: { ...kind, id: 'a', version: '1', uid: 'a' }, spec: { of: 'another store' } } as unknown as Resource;
+  feed.beginContents();
+  feed.put(anew);
+  feed.endContents();
+  expect(feed.view?.list({})).toEqual([anew]);
+});
+
 describe('a controller that has written', () => {
   test('waits for its own write, whatever versions others have', () => {
     cache.wrote('baker', { ...kind, id: 'a' }, { version: '2', uid: 'a' });

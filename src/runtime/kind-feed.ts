@@ -99,9 +99,13 @@ export class KindFeed {
     const { metadata } = resource;
     this.#given?.add(metadata.id);
     const old = this.#known.get(metadata.id);
-    if (old !== undefined && old.version === metadata.version) return;
+    const told = old?.version === metadata.version && old.uid === metadata.uid;
+    if (told && !this.filling) return;
     this.#known.set(metadata.id, metadata);
     this.view?.put(resource);
+    // Contents that are given anew may be another store's, which has given the same version to something else. Everything wakes
+    // after those; only what they hold must not be what it was.
+    if (told) return;
     const initial = !this.#synced;
     if (old === undefined || old.uid === metadata.uid) return this.#tell({ old, value: metadata, initial });
     this.#tell({ old, value: undefined, initial: false });

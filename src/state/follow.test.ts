@@ -180,6 +180,34 @@ describe('follow', () => {
     await reader.close();
   });
 
+  test('another store in the place of the first: what is another thing there is told, whatever its version', async () => {
+    await using first = memoryState({ environment });
+    await using second = memoryState({ environment });
+    for (const [store, size] of [
+      [first, 1],
+      [second, 2],
+    ] as const) {
+      await store.create(thing('same'));
+      await store.create(thing('other', size));
+    }
+    let current: CoreState = first;
+    const { state, cut } = shaky(
+      new Proxy(first, {
+        get: (_target, key) => {
+          const member: unknown = Reflect.get(current, key);
+          return typeof member === 'function' ? member.bind(current) : member;
+        },
+      }),
+    );
+    const reader = await following(state, { bootstrapContents: true });
+    await reader.take();
+    current = second;
+    cut();
+    await environment.advance(1_000);
+    expect(await reader.take()).toEqual(['updated other']);
+    await reader.close();
+  });
+
   test('a cut before bootstrapped begins anew, and bootstrapped comes once', async () => {
     await using store = memoryState({ environment });
     const { state, cut } = shaky(store);

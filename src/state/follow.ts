@@ -1,7 +1,7 @@
 import { addAbortListener } from 'node:events';
 import type { Environment } from '../environment/index.ts';
 import type { Resource, TypedKind } from '../resource/index.ts';
-import { errorCode, findError, SteadystateError } from '../resource/index.ts';
+import { errorCode, findError, SteadystateError, sameResource } from '../resource/index.ts';
 import type { CoreState } from './core-state.ts';
 import type { EventSource } from './event-source.ts';
 import { createWatch, sourceOf } from './event-stream.ts';
@@ -151,7 +151,8 @@ class FollowSource implements EventSource {
       const old = this.#known.get(id);
       this.#known.set(id, resource);
       if (old === undefined) out.push({ type: 'created', resource, resync: true });
-      else if (old.metadata.version !== resource.metadata.version) out.push({ type: 'updated', resource, old, resync: true });
+      // Another store in the place of the first may have given the same version to something else.
+      else if (!sameResource(old, resource)) out.push({ type: 'updated', resource, old, resync: true });
     }
     if (!this.#bootstrapped) {
       this.#bootstrapped = true;
