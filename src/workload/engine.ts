@@ -15,6 +15,7 @@ import { limited } from './limited.ts';
 import { recordOutcomes, reservedConditions } from './outcomes.ts';
 import { registerDeleteHooks } from './phases/index.ts';
 import type { Condition, Desired, GroupKind, StorePort, WorkloadEvent, WorkloadKey, WorkloadStatus, WorkloadView } from './port.ts';
+import { recoverInventory } from './recover.ts';
 import { replaceRefused } from './refused-status.ts';
 import type { Execution } from './registry.ts';
 import { hasOwnDeletePhases } from './registry.ts';
@@ -74,6 +75,8 @@ export class WorkloadEngine<Spec, Input> {
     if (view.deleting && !view.finalizers.includes(this.finalizer)) return none;
     const memory = this.#recall(view);
     const { request, reconciler } = this.open(view, port, log, call, memory.children);
+    // Before anything may write a status: with one nobody looks for children that are not in it.
+    await recoverInventory(reconciler, request);
     if (!view.deleting && view.annotations[pausedAnnotation] === 'true') return this.#pause(reconciler, request, memory);
     if (!view.deleting) await registerDeleteHooks(reconciler, request);
     // Torn down in that very moment: nothing is brought up any more.

@@ -1,4 +1,6 @@
+import { isUnsupportedError } from '../resource/index.ts';
 import { bearsMark, parentId, parentIdLabel } from './identity.ts';
+import type { GroupKind, Live } from './port.ts';
 import type { ReconcileRequest, Reconciler } from './types.ts';
 
 /** Without a status (restored from a backup, say) the children are found again by their label. */
@@ -7,7 +9,7 @@ export async function recoverInventory(reconciler: Reconciler, request: Reconcil
   const { key } = request.workload;
   let order = 0;
   for (const kind of reconciler.childKinds) {
-    for (const live of await reconciler.port.list(kind, { ...request.call, fresh: true, labels: { [parentIdLabel]: parentId(key) } })) {
+    for (const live of await marked(reconciler, request, kind)) {
       if (!bearsMark(live, key) || request.status.child(live.ref) !== undefined) continue;
       request.status.setChild({
         ...live.ref,
@@ -23,4 +25,14 @@ export async function recoverInventory(reconciler: Reconciler, request: Reconcil
     }
   }
   request.restored = false;
+}
+
+/** A kind that is not served has no objects. */
+async function marked({ port }: Reconciler, { call, workload }: ReconcileRequest, kind: GroupKind): Promise<readonly Live[]> {
+  try {
+    return await port.list(kind, { ...call, fresh: true, labels: { [parentIdLabel]: parentId(workload.key) } });
+  } catch (error) {
+    if (isUnsupportedError(error)) return [];
+    throw error;
+  }
 }
