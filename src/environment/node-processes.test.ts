@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { nodeProcesses } from './node-processes.ts';
 import { OpenThings } from './open-things.ts';
 import type { GatedProcess, SpawnRequest } from './processes.ts';
@@ -126,6 +126,17 @@ describe('a gated start', () => {
     await expect(processes.spawnGated({ ...request(['true']), outputFile: join(directory, 'out') })).rejects.toMatchObject({
       code: 'ENOENT',
     });
+  });
+
+  test('hears a signal although it was stopped', async () => {
+    const asked = request(['sh', '-c', 'trap "echo bye; exit 3" TERM; echo up; while :; do sleep 0.05; done']);
+    const child = await processes.spawnGated(asked);
+    await child.release();
+    await vi.waitFor(async () => expect(await readFile(asked.outputFile, 'utf8')).toBe('up\n'), { timeout: 20_000 });
+    process.kill(-child.identity.pid, 'SIGSTOP');
+    expect(await processes.signalGroup(child.identity, 'SIGTERM')).toBe(true);
+    expect(await child.exited).toEqual({ code: 3 });
+    expect(await readFile(asked.outputFile, 'utf8')).toMatch(/bye\n$/);
   });
 
   test('tells the signal that ended it', async () => {

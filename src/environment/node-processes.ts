@@ -51,7 +51,10 @@ export function nodeProcesses(open: OpenCounter, platform: NodeJS.Platform = pro
     },
     async signalGroup(leader, signal) {
       if ((await group(leader)).length === 0) return false;
-      return kill(-leader.pid, signal);
+      const someone = kill(-leader.pid, signal);
+      // One that was stopped (SIGSTOP, or by a terminal) would hear it only once it goes on, and then be killed unasked.
+      if (someone && signal !== 'SIGKILL') kill(-leader.pid, 'SIGCONT');
+      return someone;
     },
     async spawnGated(request) {
       await checkDirectory(request.directory);

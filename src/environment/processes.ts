@@ -55,7 +55,7 @@ export interface ProcessPort {
   identify(pid: number): Promise<ProcessIdentity | undefined>;
   /** Living members (not zombies) of the process group that `leader` leads or led, its own pid included. */
   group(leader: ProcessIdentity): Promise<readonly number[]>;
-  /** Signals the whole group of `leader`. `false` when nobody is there. Never signals a group whose pid now belongs to somebody else. */
+  /** Signals the whole group of `leader`; one that was stopped goes on to hear it. `false` when nobody is there. Never signals a group whose pid now belongs to somebody else. */
   signalGroup(
     leader: ProcessIdentity,
     signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP' | 'SIGQUIT' | 'SIGUSR1' | 'SIGUSR2',
