@@ -1,5 +1,5 @@
 import type { AnyResourceDefinition, Pointer, Resource, ResourceDefinition } from '../resource/index.ts';
-import { isNotFoundError, sameValue, thrownText } from '../resource/index.ts';
+import { isNotFoundError, sameValue, thisIncarnation, thrownText } from '../resource/index.ts';
 import type { ControllerContext, Namespaces } from '../runtime/index.ts';
 import { namespacesWith } from '../runtime/index.ts';
 
@@ -80,7 +80,7 @@ export async function removeCompanion<Status>(
   const companion = await find(context, definition.pointer(pointer.id, pointer.namespace));
   if (companion === undefined) return;
   try {
-    await context.destroy(companion.metadata, { uid: companion.metadata.uid });
+    await context.destroy(companion.metadata, thisIncarnation(companion.metadata));
   } catch (error) {
     if (!isNotFoundError(error)) throw error;
   }

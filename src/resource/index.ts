@@ -22,7 +22,7 @@ export {
 export type { NamespaceSpec, ResourceDefinitionSpec } from './meta.ts';
 export { describeDefinition, metaNamespace, namespaceDefinition, resourceDefinitionDefinition } from './meta.ts';
 export { finishDraft, OpenDraft, openDraft } from './open-draft.ts';
-export { emptyMetadata, isTombstone, kindText, pointerOf, pointerText, tombstone } from './pointers.ts';
+export { emptyMetadata, isTombstone, kindText, pointerOf, pointerText, thisIncarnation, tombstone } from './pointers.ts';
 export type * from './queries.ts';
 export type { CompiledQuery, QueryPlan } from './query.ts';
 export { compileQuery, matchesQuery, parseLabelNumber, parseLabelQuery, planQuery } from './query.ts';

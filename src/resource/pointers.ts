@@ -18,6 +18,11 @@ export function pointerOf(resource: { readonly metadata: Pointer }): Pointer {
   return { namespace, type, id };
 }
 
+/** The option by which a destroy or a teardown is about this incarnation only; none where its store tells no incarnations apart. */
+export function thisIncarnation({ uid }: Pick<Metadata, 'uid'>): { readonly uid?: string } {
+  return uid === '' ? {} : { uid };
+}
+
 /** Says that nothing is there. */
 export function tombstone(pointer: Pointer): Tombstone {
   return Object.freeze({ metadata: emptyMetadata(pointer) });

@@ -83,7 +83,8 @@ export function controlMethods(context: HandlerContext, provider: ControlProvide
     }),
     unary(context, controlService.graph, 'control', async () => ({ json: provider.graph?.() ?? '{"controllers":[]}' })),
     unary(context, controlService.destroyIncarnation, 'destroy', async ({ namespace, type, id, owner, uid }, _call, part) => {
-      await state.destroy({ namespace, type, id }, { owner, ...(uid !== '' && { uid }), ...part });
+      // An empty one is none that a resource has: it must not become a destroy of whichever is there.
+      await state.destroy({ namespace, type, id }, { owner, uid, ...part });
       return {};
     }),
     unary(context, controlService.fencedWrite, 'update', async () => {

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
 import { openRemoteState } from '../../src/backends/remote/index.ts';
 import { nodeEnvironment } from '../../src/environment/index.ts';
+import { createRuntime, destroyController } from '../../src/runtime/index.ts';
 import { stateConformance } from '../../src/testing/index.ts';
 import { differences, sometimes } from './differences.ts';
 
@@ -68,6 +69,24 @@ describe('a server of Go, through our client', () => {
     await core[Symbol.asyncDispose]();
     expect(seen.slice(0, 3)).toEqual(['As.example.dev first', 'Bs.example.dev first', 'bootstrapped']);
     expect(seen.slice(3).sort()).toEqual(['As.example.dev second', 'Bs.example.dev second']);
+  });
+
+  test('our controllers destroy what is torn down there, though it tells no incarnations apart', async () => {
+    await using server = await goServer();
+    const core = await openRemoteState({ address: server.address, environment });
+    const kind = { namespace: 'default', type: 'As.example.dev' };
+    const runtime = createRuntime({ state: core, environment });
+    runtime.register(destroyController([kind]));
+    const stop = new AbortController();
+    const running = runtime.run(stop.signal);
+    const made = await core.create({ metadata: { ...kind, id: 'a' }, spec: {} });
+    expect(made.metadata.uid).toBe('');
+    const watch = await core.watch(made.metadata);
+    await core.teardown?.(made.metadata);
+    for await (const event of watch) if (event.type === 'destroyed' && event.resource.metadata.version !== 'undefined') break;
+    stop.abort();
+    await running;
+    await core[Symbol.asyncDispose]();
   });
 
   test('every difference is a case', () => {

@@ -1,6 +1,14 @@
 import { declaredPaths, directoryDefinition, listLeftovers, stackDefinition, stackDirectory } from '../../host/index.ts';
 import type { Pointer, Resource, ResourceQuery } from '../../resource/index.ts';
-import { isConflictError, isNotFoundError, parseLabelQuery, pointerText, SteadystateError, visibleText } from '../../resource/index.ts';
+import {
+  isConflictError,
+  isNotFoundError,
+  parseLabelQuery,
+  pointerText,
+  SteadystateError,
+  thisIncarnation,
+  visibleText,
+} from '../../resource/index.ts';
 import { errorText } from '../advice.ts';
 import type { CommandContext } from '../context.ts';
 import { asUsage, timeoutMs, withSession } from '../context.ts';
@@ -141,7 +149,7 @@ async function teardown(session: Session, pointer: Pointer): Promise<boolean> {
 /** Destroys what has no finalizers; a finalizer that came meanwhile holds it. */
 async function destroyFree(session: Session, metadata: Resource['metadata']): Promise<boolean> {
   try {
-    await session.state.destroy(metadata, metadata.uid === '' ? {} : { uid: metadata.uid });
+    await session.state.destroy(metadata, thisIncarnation(metadata));
     return true;
   } catch (error) {
     if (isNotFoundError(error)) return true;

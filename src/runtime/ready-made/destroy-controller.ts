@@ -1,4 +1,4 @@
-import { isConflictError, isNotFoundError } from '../../resource/index.ts';
+import { isConflictError, isNotFoundError, thisIncarnation } from '../../resource/index.ts';
 import type { Input, QueueController } from '../controller.ts';
 
 /** Destroys what nobody owns, is being torn down, and has no finalizers left. Each kind is given, or a type with `anyNamespace`. */
@@ -15,7 +15,7 @@ export function destroyController(
       try {
         const { metadata } = await context.get(pointer);
         if (metadata.phase !== 'tearingDown' || metadata.finalizers.length > 0 || metadata.owner !== '') return;
-        await context.destroy(pointer, { owner: '', uid: metadata.uid });
+        await context.destroy(pointer, { owner: '', ...thisIncarnation(metadata) });
       } catch (error) {
         // Gone already, or a finalizer came back meanwhile: its next change wakes us.
         if (!isNotFoundError(error) && !isConflictError(error)) throw error;

@@ -1,5 +1,5 @@
 import type { Metadata } from '../../resource/index.ts';
-import { isNotFoundError, isPendingFinalizersError } from '../../resource/index.ts';
+import { isNotFoundError, isPendingFinalizersError, thisIncarnation } from '../../resource/index.ts';
 import type { ControllerContext } from '../controller.ts';
 
 /**
@@ -7,10 +7,10 @@ import type { ControllerContext } from '../controller.ts';
  * when to try again.
  */
 export async function takeDown(context: ControllerContext, metadata: Metadata): Promise<boolean> {
-  const { owner, uid } = metadata;
+  const { owner } = metadata;
   try {
     if (!(await context.teardown(metadata, { owner }))) return false;
-    await context.destroy(metadata, { owner, ...(uid !== '' && { uid }) });
+    await context.destroy(metadata, { owner, ...thisIncarnation(metadata) });
     return true;
   } catch (error) {
     if (isNotFoundError(error)) return true;

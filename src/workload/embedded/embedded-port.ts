@@ -1,5 +1,5 @@
 import type { DefinitionRegistry, Pointer, Resource, ResourceInput } from '../../resource/index.ts';
-import { freezeSpec, isNotFoundError, pointerOf, SteadystateError, sameValue } from '../../resource/index.ts';
+import { freezeSpec, isNotFoundError, pointerOf, SteadystateError, sameValue, thisIncarnation } from '../../resource/index.ts';
 import type { ControllerContext } from '../../runtime/index.ts';
 import { incarnationConflict, ownerConflict } from '../../state/index.ts';
 import { typeOfKind } from '../define-workload.ts';
@@ -120,7 +120,7 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
           return 'terminating';
         }
         if (finalizers.length > 0) return 'terminating';
-        await context.destroy(pointer, { owner, uid });
+        await context.destroy(pointer, { owner, ...thisIncarnation({ uid }) });
       } catch (error) {
         if (!isNotFoundError(error)) throw error;
       }

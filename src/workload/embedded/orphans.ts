@@ -1,5 +1,5 @@
 import type { Pointer, Resource } from '../../resource/index.ts';
-import { isNotFoundError } from '../../resource/index.ts';
+import { isNotFoundError, thisIncarnation } from '../../resource/index.ts';
 import type { ControllerContext } from '../../runtime/index.ts';
 import { bearsMark, childKey, parentId, parentIdLabel } from '../identity.ts';
 import type { GroupKind, Live, StorePort, WorkloadKey } from '../port.ts';
@@ -34,7 +34,7 @@ export async function removeOrphans(
   // The companion tells which children were to live on, so it goes last.
   if (left || stored === undefined) return;
   try {
-    await context.destroy(companion, { owner: stored.metadata.owner, uid: stored.metadata.uid });
+    await context.destroy(companion, { owner: stored.metadata.owner, ...thisIncarnation(stored.metadata) });
   } catch (error) {
     if (!isNotFoundError(error)) throw error;
   }
