@@ -3,8 +3,9 @@ import type { InvalidIssue } from './errors.ts';
 import { SteadystateError } from './errors.ts';
 import { assembleResource, makeMetadata, nameProblem } from './make-resource.ts';
 import type { Pointer, Resource, ResourceInput, TypedKind } from './resource.ts';
+import { schemaIssues } from './schema-issues.ts';
 import type { StandardSchemaV1 } from './standard-schema.ts';
-import { appendPath, freezeSpec, invalid, isFrozenValue } from './values.ts';
+import { freezeSpec, invalid, isFrozenValue } from './values.ts';
 
 /** Describes one type of resource. Throws Invalid when the description itself is wrong. */
 export function defineResource<Schema extends StandardSchemaV1>(
@@ -89,14 +90,7 @@ function runSchema<Spec>(schema: StandardSchemaV1, spec: unknown, pointer: Point
   }
   const settled = result as StandardSchemaV1.Result<Spec>;
   if (settled.issues === undefined) return settled.value;
-  const issues = settled.issues.map((issue) => ({
-    path: (issue.path ?? []).reduce<string>((path, step) => {
-      const key = typeof step === 'object' ? step.key : step;
-      return appendPath(path, typeof key === 'symbol' ? key.toString() : key);
-    }, 'spec'),
-    message: issue.message,
-  }));
-  throw invalid(issues, pointer);
+  throw invalid(schemaIssues(settled.issues, 'spec'), pointer);
 }
 
 /** The display name of a plural: `Stacks` → `Stack`, `Processes` → `Process`, `Databases` → `Database`, `Directories` → `Directory`. */

@@ -36,6 +36,38 @@ describe('defineResource', () => {
     );
   });
 
+  test('what fits no form of a union is told by the form that it comes nearest to', () => {
+    const shapes = defineResource({
+      type: 'Shapes.example.dev',
+      spec: z.object({
+        shape: z.union([
+          z.strictObject({ circle: z.strictObject({ radius: z.int() }) }),
+          z.strictObject({ box: z.strictObject({ sides: z.array(z.int()) }) }),
+          z.literal('none'),
+        ]),
+        sizes: z.record(z.string().regex(/^[a-z]+$/, 'expected small letters'), z.union([z.int(), z.literal('auto')])).optional(),
+      }),
+    });
+    const issuesOf = (spec: unknown): unknown => {
+      try {
+        return shapes.validate(spec);
+      } catch (error) {
+        return (error as { readonly issues: unknown }).issues;
+      }
+    };
+    expect(issuesOf({ shape: { box: { sides: [1, 'two'] } } })).toEqual([
+      { path: 'spec.shape.box.sides[1]', message: expect.stringContaining('expected number') },
+    ]);
+    const none = issuesOf({ shape: 5 }) as readonly { readonly path: string; readonly message: string }[];
+    expect(none.map(({ path }) => path)).toEqual(['spec.shape']);
+    expect(none[0]?.message).toMatch(/expected object.*; or .*"none"/);
+    expect(issuesOf({ shape: 'none', sizes: { Big: 1, small: 'x' } })).toEqual([
+      { path: 'spec.sizes.Big', message: expect.stringContaining('expected small letters') },
+      { path: 'spec.sizes.small', message: expect.stringMatching(/expected number.*; or .*"auto"/) },
+    ]);
+    expect(issuesOf({ shape: {} })).toEqual([{ path: 'spec.shape', message: expect.stringMatching(/circle: .*; or box: /) }]);
+  });
+
   test('checks a frozen value once', () => {
     let checks = 0;
     const counted = defineResource({

@@ -18,6 +18,31 @@ function workerFile(): URL {
   return here.endsWith('.ts') ? new URL('../../../dist/backends/sqlite/writer-worker.js', here) : new URL('./writer-worker.js', here);
 }
 
+function startWorker(gate: WorkGate): Worker {
+  try {
+    // Flags of the program (--input-type, --import, …) are not the thread's.
+    return new Worker(workerFile(), { execArgv: [], workerData: gate.cells });
+  } catch (error) {
+    throw threadError(error as Error);
+  }
+}
+
+/** What becomes of a write when its thread fails nobody knows; where none could be started there is none. */
+function threadError(error: Error): SteadystateError {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ERR_ACCESS_DENIED')
+    return new SteadystateError('Unavailable', 'the store needs a thread, and this program may start none; run it with --allow-worker', {
+      cause: error,
+    });
+  if (code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND')
+    return new SteadystateError(
+      'Unavailable',
+      `the file of the store's thread is missing (${error.message}); a program that is bundled leaves steadystate out of its bundle`,
+      { cause: error },
+    );
+  return new SteadystateError('Ambiguous', `the store's thread failed: ${error.message}; open the store again`, { cause: error });
+}
+
 /** Calls to the thread that owns the file. */
 export class StoreWorker {
   readonly #worker: Worker;
@@ -35,16 +60,13 @@ export class StoreWorker {
   #failure: SteadystateError | undefined;
 
   constructor(environment: Environment) {
-    // Flags of the program (--input-type, --import, …) are not the thread's.
     const gate = new WorkGate();
     const leave = beforeExit(gate);
-    this.#worker = new Worker(workerFile(), { execArgv: [], workerData: gate.cells });
+    this.#worker = startWorker(gate);
     this.#environment = environment;
     this.#tracked = environment.open.track('worker');
     this.#worker.on('message', (message: WorkerMessage) => this.#receive(message));
-    this.#worker.on('error', (error) =>
-      this.#end(new SteadystateError('Ambiguous', `the store's thread failed: ${error.message}; open the store again`, { cause: error })),
-    );
+    this.#worker.on('error', (error) => this.#end(threadError(error)));
     this.#ended = new Promise((resolve) => {
       this.#worker.on('exit', () => {
         this.#end(new SteadystateError('Closed', 'the store was closed'));

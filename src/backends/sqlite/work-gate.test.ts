@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process';
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { copyFileSync, cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../environment/index.ts';
 import { openSqliteState } from './index.ts';
@@ -65,4 +66,28 @@ test.runIf(process.platform === 'linux')('a store stays held when its program ha
   await expect(openSqliteState({ file, environment })).rejects.toMatchObject({ code: 'Locked' });
   await state.create({ metadata: { ...kind, id: 'b' }, spec: 1 } as never);
   expect((await state.list(kind)).items).toHaveLength(2);
+});
+
+test.each([
+  ['of a bundle, beside which the file of the thread is missing', [], true, /leaves steadystate out of its bundle/],
+  ['that may start no thread', ['--allow-fs-read=*', '--allow-fs-write=*'], false, /--allow-worker/],
+])('a program %s is told so', async (_name, flags, bundled, expected) => {
+  const dist = fileURLToPath(new URL('../../../dist/', import.meta.url));
+  const permission = process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission';
+  let from = dist;
+  if (bundled) {
+    // Every file but that one, at another place.
+    from = join(folder, 'dist');
+    cpSync(dist, from, { recursive: true, filter: (path) => !path.endsWith('writer-worker.js') });
+    symlinkSync(fileURLToPath(new URL('../../../node_modules', import.meta.url)), join(folder, 'node_modules'));
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  }
+  const program = `
+    import { nodeEnvironment } from ${JSON.stringify(pathToFileURL(join(from, 'index.js')).href)};
+    import { openSqliteState } from ${JSON.stringify(pathToFileURL(join(from, 'backends/sqlite/index.js')).href)};
+    await openSqliteState({ file: ${JSON.stringify(file)}, environment: nodeEnvironment() }).catch((error) => console.log(error.code, error.message));`;
+  const args = [...(flags.length > 0 ? [permission, ...flags] : []), '--input-type=module', '-e', program];
+  const output = execFileSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  expect(output).toMatch(expected);
+  expect(output).toMatch(/^Unavailable /);
 });
