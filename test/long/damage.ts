@@ -141,9 +141,11 @@ function contents(store: StoreFile): string {
   const rows: unknown[] = [];
   // What a get is answered with before all is read.
   const early = store.find(pointers).map(({ pointer, uid, version, record }) => [pointer, uid, version, record]);
+  const kindOf = new Map<number, Kind>();
   for (const { kinds, bytes } of store.load()) {
+    for (const [number, of] of kinds) kindOf.set(number, of);
     const packed = new PackedRows(bytes);
-    while (packed.next()) rows.push([new Map(kinds).get(packed.kind), packed.id, packed.uid, packed.version, packed.record]);
+    while (packed.next()) rows.push([kindOf.get(packed.kind), packed.id, packed.uid, packed.version, packed.record]);
   }
   const { storeId, revision, historyFloor } = store.opened;
   return JSON.stringify([storeId, revision, rows, early, [kind, other].map((of) => store.history(of, historyFloor, revision))]);

@@ -1,9 +1,11 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { StoreFiles, Verdict } from './damage.ts';
 import { DamageBench, flipped } from './damage.ts';
 
 /** The stores here are complete and small: so large at most. */
 const cap = 32 * 1024;
+/** Tens of thousands of openings, on a machine that others use too. */
+vi.setConfig({ testTimeout: 1_800_000 });
 
 interface Tally {
   readonly refused: number;

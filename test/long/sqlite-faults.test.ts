@@ -199,4 +199,36 @@ describe.runIf(process.platform === 'linux')('a disk that fails', () => {
       return;
     }
   });
+
+  test('a kill at any write of folding the log in loses nothing', async () => {
+    let killed = 0;
+    for (const when of [1, 2, 3, 5, 8, 50, 500, 1500, 2000]) {
+      const file = join(folder, `killed-${when}.db`);
+      {
+        await using made = await openSqliteState({ file, environment });
+        await made.create(thing('first', 1));
+      }
+      // The file itself is written when it is opened, a page or two, and when the log is folded in.
+      const under = ['strace', '-f', '-qq', '-P', file, '-o', `${file}.trace`, '-e', 'trace=pwrite64'];
+      under.push('-e', `inject=pwrite64:signal=SIGKILL:when=${when}`);
+      const { program, opened } = await StoreProgram.start({ file, under }).catch(() => ({ program: undefined, opened: undefined }));
+      const ledger = new Ledger();
+      if (program !== undefined && opened !== undefined) {
+        await using _program = program;
+        const ids = Array.from({ length: 12 }, (_, index) => `large-${index}`);
+        const made = await program.together(ids.map((id) => ['create', thing(id, { long: 900_000 })])).catch(() => []);
+        for (const [index, { value }] of made.entries()) ledger.note(ids[index] as string, value as Resource);
+        // Another group meets the kill, if that was not before.
+        await program.call('create', thing('after', 1)).catch(() => killed++);
+        await program.kill();
+      }
+      await using state = await openSqliteState({ file, environment });
+      const { items } = await state.list(kind);
+      const unknown = new Set([...(ledger.size === 0 ? items.map(({ metadata }) => metadata.id) : []), 'first', 'after']);
+      expect(ledger.differences(items, unknown), `at write ${when}`).toEqual([]);
+      expect(items.some(({ metadata }) => metadata.id === 'first')).toBe(true);
+      expect((await state.admin.check()).findings).toEqual([]);
+    }
+    expect(killed).toBeGreaterThan(2);
+  });
 });

@@ -1,5 +1,5 @@
 import { readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { sidePath } from './side-file.ts';
 
 /**
@@ -77,15 +77,24 @@ function linkOf(place: string): string | undefined {
   }
 }
 
-/** A file by its own name: SQLite keeps its log beside that, not beside a symbolic link to it. */
-export function ownPath(path: string): string {
+/** A file by its own name: SQLite keeps its log beside that, not beside a symbolic link to it. One that is not there yet is made where a link leads. */
+export function ownPath(path: string, links = 0): string {
   try {
     return realpathSync(path);
   } catch {
-    // Not there yet.
+    const target = links < mostLinks ? linkOf(path) : undefined;
+    if (target !== undefined) return ownPath(resolve(dirname(path), target), links + 1);
+  }
+  try {
+    return join(realpathSync(dirname(path)), basename(path));
+  } catch {
+    // Neither is its folder.
     return resolve(path);
   }
 }
+
+/** As many the system follows; more are a circle. */
+const mostLinks = 40;
 
 /** How many names a file has. */
 export function nameCount(path: string): number {

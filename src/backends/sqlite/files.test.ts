@@ -5,6 +5,8 @@ import {
   linkSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -131,6 +133,42 @@ describe('another opener', () => {
       await expect(state.create(thing('b'))).rejects.toMatchObject({ code: 'Corrupt' });
     }
     expect(existsSync(join(folder, 'soft.db-holder'))).toBe(false);
+  });
+
+  test('by a symbolic link leaves a damaged log as it is', async () => {
+    const crashed = join(folder, 'crashed');
+    mkdirSync(crashed);
+    {
+      await using state = await open();
+      for (const id of ['a', 'b', 'c']) await state.create(thing(id));
+      // What is noted once an answer is on its way is noted before the next call.
+      await state.admin.check({ quick: true });
+      for (const extra of ['', '-wal', '-holder']) copyFileSync(`${file}${extra}`, join(crashed, `state.db${extra}`));
+    }
+    const log = readFileSync(join(crashed, 'state.db-wal'));
+    const last = log.length - 5000;
+    log[last] = (log[last] as number) ^ 0xff;
+    writeFileSync(join(crashed, 'state.db-wal'), log);
+    symlinkSync(join('crashed', 'state.db'), join(folder, 'soft.db'));
+    await expect(open(join(folder, 'soft.db'))).rejects.toMatchObject({ code: 'Corrupt' });
+    expect(readFileSync(join(crashed, 'state.db-wal')).equals(log)).toBe(true);
+  });
+
+  test('by a symbolic link to a file that is not there yet makes that file, with everything beside it', async () => {
+    mkdirSync(join(folder, 'real'));
+    symlinkSync('real', join(folder, 'folder'));
+    symlinkSync(join('folder', 'later.db'), join(folder, 'soft.db'));
+    {
+      await using state = await open(join(folder, 'soft.db'));
+      await state.create(thing('a'));
+      expect(readdirSync(folder).filter((name) => name.startsWith('soft'))).toEqual(['soft.db']);
+      expect(existsSync(join(folder, 'real', 'later.db-holder'))).toBe(true);
+      for (const name of [join(folder, 'real', 'later.db'), join(folder, 'folder', 'later.db')])
+        await expect(open(name)).rejects.toMatchObject({ code: 'Locked', holder: expect.stringContaining(`process ${process.pid} `) });
+    }
+    expect(readdirSync(join(folder, 'real'))).toEqual(['later.db']);
+    symlinkSync('circle.db', join(folder, 'circle.db'));
+    await expect(open(join(folder, 'circle.db'))).rejects.toMatchObject({ code: 'Unavailable' });
   });
 });
 

@@ -15,7 +15,9 @@ export async function openInWorker(
   request: Omit<OpenRequest, 'call' | 'holder' | 'newStoreId'>,
 ): Promise<OpenAnswer> {
   const { file } = request;
-  if (((await environment.files.stat(`${file}-wal`))?.size ?? 0) > 0)
+  // Its log is beside the file itself, not beside a link to it. One that is not there has none.
+  const real = await environment.files.realPath(file).catch(() => file);
+  if (((await environment.files.stat(`${real}-wal`))?.size ?? 0) > 0)
     await withThread(environment, (thread) => runJob(thread, { kind: 'look', file }, {})).catch((error: unknown) => {
       // Looking takes a little room on the disk, opening none. Where it is the disk that fails, opening meets that too.
       if (errorCode(error) !== 'Unavailable' && errorCode(error) !== 'NoSpace') throw error;

@@ -44,6 +44,7 @@ export interface OpenAnswer extends OpenedStore {
 /** Some resources as they come from the worker, all in one buffer (see `packed-rows.ts`). */
 export interface RowsMessage {
   readonly type: 'rows';
+  /** All of them, with the first message. */
   readonly kinds: readonly (readonly [number: number, kind: Kind])[];
   readonly bytes: Uint8Array<ArrayBuffer>;
 }

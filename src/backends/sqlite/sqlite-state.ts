@@ -12,7 +12,7 @@ import type { FileIdentity } from './file-identity.ts';
 import { changedPath } from './file-identity.ts';
 import { openInWorker } from './open-in-worker.ts';
 import { PackedRows } from './packed-rows.ts';
-import type { HistoryRow, OpenAnswer, RowsMessage, StoredValue, WriteMessage } from './protocol.ts';
+import type { HistoryRow, OpenAnswer, StoredValue, WriteMessage } from './protocol.ts';
 import { encodeRecord } from './record-codec.ts';
 import { storeAdminOf } from './store-admin.ts';
 import { StoreWorker } from './store-worker.ts';
@@ -118,7 +118,11 @@ async function load(
   const early = new EarlyReads(environment, worker, file);
   broker.beginLoading((pointer) => early.find(pointer));
   try {
-    await worker.load((message) => loadRows(broker, file, message));
+    const kindOf = new Map<number, Kind>();
+    await worker.load((message) => {
+      for (const [number, kind] of message.kinds) kindOf.set(number, kind);
+      loadRows(broker, file, kindOf, message.bytes);
+    });
   } catch (error) {
     broker.endLoading(findError(error) ?? unavailable(`${file} could not be read`, error));
     throw error;
@@ -231,8 +235,7 @@ class LazyRecord implements EncodedResource {
 }
 
 /** Hands the resources of one buffer to the broker; they stay encoded in it until somebody asks for one. */
-function loadRows(broker: Broker, file: string, { kinds, bytes }: RowsMessage): void {
-  const kindOf = new Map(kinds);
+function loadRows(broker: Broker, file: string, kindOf: ReadonlyMap<number, Kind>, bytes: Uint8Array): void {
   const rows = new PackedRows(bytes);
   const source = { file, buffer: rows.buffer };
   while (rows.next()) {

@@ -42,9 +42,11 @@ const change = (revision: number, id: string, uid: number, oldVersion: number, r
 function contents(store: StoreFile): unknown {
   const { floor } = { floor: store.opened.historyFloor };
   const rows: unknown[] = [];
+  const kindOf = new Map<number, Kind>();
   for (const { kinds, bytes } of store.load()) {
+    for (const [number, of] of kinds) kindOf.set(number, of);
     const packed = new PackedRows(bytes);
-    while (packed.next()) rows.push([new Map(kinds).get(packed.kind), packed.id, packed.uid, packed.version, packed.record]);
+    while (packed.next()) rows.push([kindOf.get(packed.kind), packed.id, packed.uid, packed.version, packed.record]);
   }
   return { opened: store.opened, rows, histories: [kind, other].map((of) => store.history(of, floor, store.opened.revision)) };
 }

@@ -38,6 +38,8 @@ export class StoreFile {
   readonly #historyLimit: number;
   readonly #historyAgeMs: number | undefined;
   readonly #kinds = new Map<string, KindRow>();
+  /** The highest number that a kind was ever given here. */
+  #lastKind = 0;
   readonly #side: SideFile;
   readonly #room: DiskRoom;
   readonly #sql: Readonly<
@@ -119,7 +121,7 @@ export class StoreFile {
   /** Gives all resources, many at a time, each of which is right; at the end it is sure that none is missing. Nothing may be committed meanwhile. */
   *load(): Generator<RowsMessage, void, undefined> {
     const byNumber = new Map([...this.#kinds.values()].map((row) => [row.number, row]));
-    const kinds = [...byNumber].map(([number, { kind }]) => [number, kind] as const);
+    let kinds = [...byNumber].map(([number, { kind }]) => [number, kind] as const);
     let count = 0;
     let digest = 0;
     const some = guard(this.#file, () => this.#database.prepare(packedRowsAfter));
@@ -143,6 +145,7 @@ export class StoreFile {
       after = last;
       wanted = Math.max(1, Math.min(5_000, Math.floor((wanted * bytesPerMessage) / bytes.length)));
       yield { type: 'rows', kinds, bytes };
+      kinds = [];
     }
     if (count !== this.#head.count || digest !== this.#head.digest)
       throw damaged(this.#file, `${this.#head.count} resources were written, ${count} are found, or others`);
@@ -255,7 +258,7 @@ export class StoreFile {
     } catch (error) {
       rollBack(this.#database);
       // Kinds are kept in the order in which they came.
-      for (const key of [...this.#kinds.keys()].slice(known)) this.#kinds.delete(key);
+      if (this.#kinds.size > known) for (const key of [...this.#kinds.keys()].slice(known)) this.#kinds.delete(key);
       const failure = asFailure(this.#file, error);
       // The end of a commit that failed may or may not have reached the disk.
       if (committing && failure.failure.code === 'Unavailable') throw new StoreFailure({ ...failure.failure, code: 'Ambiguous' }, error);
@@ -350,7 +353,7 @@ export class StoreFile {
   #kindRow(kind: Kind): KindRow {
     const known = this.#kinds.get(kindKey(kind));
     if (known !== undefined) return known;
-    const number = Math.max(0, ...[...this.#kinds.values()].map((row) => row.number)) + 1;
+    const number = this.#lastKind + 1;
     this.#sql.kind.run(number, kind.namespace, kind.type);
     return this.#addKind(kind, number);
   }
@@ -358,6 +361,7 @@ export class StoreFile {
   #addKind(kind: Kind, number: number): KindRow {
     const row = { kind, number, seed: kindSeed(kind) };
     this.#kinds.set(kindKey(kind), row);
+    this.#lastKind = Math.max(this.#lastKind, number);
     return row;
   }
 }
