@@ -7,7 +7,7 @@ export function stringifyYaml(value: unknown): string {
   const document = new Document(null, { version: '1.2', schema: 'core', aliasDuplicateObjects: false });
   document.contents = document.createNode(plain(value), { aliasDuplicateObjects: false }) as never;
   visit(document, {
-    Scalar(_key, node) {
+    Scalar(key, node) {
       const item = node.value;
       if (Bytes.is(item)) {
         const scalar = new Scalar(item.toBase64());
@@ -15,7 +15,8 @@ export function stringifyYaml(value: unknown): string {
         scalar.type = 'QUOTE_DOUBLE';
         return scalar;
       }
-      if (typeof item === 'string' && needsQuotes(item)) node.type = 'QUOTE_DOUBLE';
+      if (typeof item === 'string' && key !== 'key' && isLines(item)) node.type = 'BLOCK_LITERAL';
+      else if (typeof item === 'string' && needsQuotes(item)) node.type = 'QUOTE_DOUBLE';
       return undefined;
     },
   });
@@ -37,9 +38,20 @@ function hex(code: number, digits: number): string {
   return code.toString(16).padStart(digits, '0');
 }
 
+/** Text of several lines, such as a program, that people can read and edit line by line. */
+function isLines(text: string): boolean {
+  return /^[^\s]/.test(text) && /\n./.test(text) && /[^\s]\n?$/.test(text) && !isHidden(text);
+}
+
+/** Holds a character that a terminal obeys, or that nobody sees, or that YAML cannot hold as it is. */
+function isHidden(text: string): boolean {
+  const line = text.replaceAll('\n', '');
+  return /[\ufffe\uffff\t]/.test(text) || replaceHidden(line, () => '!') !== line;
+}
+
 /** Text that plain style would read back as something else, here or in a YAML 1.1 reader (Go's, Python's). */
 function needsQuotes(text: string): boolean {
-  if (/[\ufffe\uffff\t]/.test(text) || replaceHidden(text.replaceAll('\n', ''), () => '!') !== text.replaceAll('\n', '')) return true;
+  if (isHidden(text)) return true;
   if (/^(?:y|n|yes|no|on|off|true|false|null|~)$/i.test(text)) return true;
   if (/^[-+.]?[0-9]/.test(text) || /^[-+]?\.(?:inf|nan)$/i.test(text) || text === '=' || text === '<<') return true;
   return /^\s|\s$/.test(text);

@@ -47,6 +47,61 @@ const value = fc.letrec((tie) => ({
   ),
 })).any;
 
+/** Text of several lines, of all that could be taken for something else where a line begins or ends. */
+const lines = fc
+  .array(
+    fc.constantFrom(
+      '',
+      'a',
+      ' a',
+      'a ',
+      '  ',
+      '# a',
+      'a # b',
+      '---',
+      '...',
+      '- a',
+      'a: b',
+      '? a',
+      '%A',
+      '&a',
+      '*a',
+      '|',
+      '>',
+      '"',
+      "'",
+      '\t',
+      'ä€🌍',
+    ),
+    {
+      minLength: 2,
+      maxLength: 6,
+    },
+  )
+  .map((all) => all.join('\n'));
+
+describe('text of several lines', () => {
+  test('reads back as exactly the same, wherever it stands, as a key too', () => {
+    fc.assert(
+      fc.property(lines, lines, (one, two) => {
+        for (const original of [one, [one, two], [[one], two], { a: one, b: { c: two, d: [one] } }, { [one]: two }]) {
+          expect(parseYamlValue(stringifyYaml(original))).toEqual(original);
+          expect(parseYamlValue(`x:\n${stringifyYaml(original).replace(/^(?=.)/gm, '  ')}`)).toEqual({ x: original });
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('is written line by line where a person could have written it so', () => {
+    const program = "const a = 1;\n\nif (a)\n  console.log('a');\n";
+    expect(stringifyYaml({ files: { 'a.mjs': program, b: 'one\ntwo' } })).toBe(
+      "files:\n  a.mjs: |\n    const a = 1;\n\n    if (a)\n      console.log('a');\n  b: |-\n    one\n    two\n",
+    );
+    expect(stringifyYaml({ a: 'one\n\u001b[31mtwo\n' })).toBe('a: "one\\n\\e[31mtwo\\n"\n');
+  });
+});
+
 describe('round trips', () => {
   test('what is written reads back as exactly the same', () => {
     fc.assert(

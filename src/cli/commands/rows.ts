@@ -16,6 +16,15 @@ export interface RowShape {
   goneCells(metadata: Pick<JoinedResource['metadata'], 'namespace' | 'id'>): readonly string[];
 }
 
+/** Of a type that says nothing of its columns. */
+const ofAll = [{ name: 'PHASE', read: (resource: unknown): readonly unknown[] => [(resource as JoinedResource).metadata.phase] }];
+/** The same, where a companion may tell how it is. */
+const ofStatus = [
+  ...ofAll,
+  { name: 'READY', read: compilePath('{.status.conditions[?(@.type=="Ready")].status}') },
+  { name: 'REASON', read: compilePath('{.status.conditions[?(@.type=="Ready")].reason}') },
+];
+
 /** The columns of a type: its own, between the id and the age. */
 export function rowShape(
   definition: ResourceDefinitionSpec | undefined,
@@ -29,7 +38,7 @@ export function rowShape(
       return { name: name.toUpperCase(), read: () => [] };
     }
   });
-  const columns = own.length > 0 ? own : [{ name: 'PHASE', read: (resource: unknown) => [(resource as JoinedResource).metadata.phase] }];
+  const columns = own.length > 0 ? own : definition !== undefined && definition.statusType !== '' ? ofStatus : ofAll;
   const hasAge = columns.some(({ name }) => name === 'AGE');
   return {
     headings: [
@@ -47,7 +56,12 @@ export function rowShape(
       return [
         ...(options.namespaces ? [metadata.namespace] : []),
         metadata.id,
-        ...columns.map(({ name, read }) => (name === 'AGE' ? age() : read(resource).map(valueText).join(','))),
+        ...columns.map(({ name, read }) => {
+          if (name === 'AGE') return age();
+          const text = read(resource).map(valueText).join(',');
+          // A moment in the past reads as an age too.
+          return name === 'LAST SEEN' ? ageText(text, options.nowMs()) : text;
+        }),
         ...(hasAge ? [] : [age()]),
         ...(options.wide ? [metadata.version, metadata.owner === '' ? none : metadata.owner] : []),
         ...(options.wide || options.labels ? [labelsText(metadata.labels)] : []),
