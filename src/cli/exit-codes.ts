@@ -25,6 +25,11 @@ export class ExitError extends Error {
   }
 }
 
+/** A watch that nobody ended has ended: what it was to tell is not known. */
+export function watchEnded(): ExitError {
+  return new ExitError(exitCodes.failed, 'the watch ended: the store was closed');
+}
+
 const byCode: Partial<Record<ErrorCode, number>> = {
   NotFound: exitCodes.notFound,
   Conflict: exitCodes.conflict,

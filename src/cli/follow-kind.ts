@@ -4,7 +4,7 @@ import type { StateEvent } from '../state/index.ts';
 import { listNamespaces } from '../state/index.ts';
 import type { CommandContext } from './context.ts';
 import { establish } from './establish.ts';
-import { ExitError, exitCodes } from './exit-codes.ts';
+import { watchEnded } from './exit-codes.ts';
 import type { Session } from './session.ts';
 
 /** Tells what there is of a kind and every change of it, also after its server was away, until the command is interrupted. */
@@ -67,7 +67,7 @@ export async function followNamespaces(
     Promise.all(whole).then(() => resolve(), reject);
   });
   await Promise.all(late);
-  if (!context.io.signal.aborted) throw new ExitError(exitCodes.failed, 'the watch ended: the store was closed');
+  if (!context.io.signal.aborted) throw watchEnded();
 }
 
 /** The namespaces in which a type has resources; where the store cannot tell, those that somebody registered. */

@@ -2,7 +2,7 @@ import type { Pointer, Readiness } from '../../resource/index.ts';
 import { isTombstone, pointerText, visibleText } from '../../resource/index.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline } from '../context.ts';
-import { ExitError, exitCodes } from '../exit-codes.ts';
+import { ExitError, exitCodes, watchEnded } from '../exit-codes.ts';
 import { statusTypeOf } from '../joined.ts';
 import { LiveView } from '../live-view.ts';
 import { elapsedText } from '../output/age.ts';
@@ -43,6 +43,7 @@ export async function waitOn(
       }
       wake.ring();
     });
+    if (!limit.signal.aborted) failure ??= watchEnded();
     wake.ring();
   };
   const timedOut = (reason: string): ExitError =>

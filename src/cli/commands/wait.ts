@@ -3,7 +3,7 @@ import { isNotFoundError, pointerText, visibleText } from '../../resource/index.
 import type { Condition } from '../../workload/index.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, timeoutMs, withSession } from '../context.ts';
-import { ExitError, exitCodes, UsageError } from '../exit-codes.ts';
+import { ExitError, exitCodes, UsageError, watchEnded } from '../exit-codes.ts';
 import { companionOf, joinStatus } from '../joined.ts';
 import { pathForm } from '../output/format.ts';
 import { compilePath, valueText } from '../output/jsonpath.ts';
@@ -133,4 +133,5 @@ export async function waitDestroyed(
     );
   }
   context.io.signal.throwIfAborted();
+  throw watchEnded();
 }

@@ -3,7 +3,7 @@ import type { StateEvent, Watch } from '../../state/index.ts';
 import type { CommandContext } from '../context.ts';
 import { withSession } from '../context.ts';
 import { establish } from '../establish.ts';
-import { ExitError, exitCodes, UsageError } from '../exit-codes.ts';
+import { exitCodes, UsageError, watchEnded } from '../exit-codes.ts';
 import { joinStatus } from '../joined.ts';
 import { fileForm, jsonText, parseOutput } from '../output/format.ts';
 import { typedPointer } from '../target.ts';
@@ -36,7 +36,7 @@ export async function watchCommand(
       const line = format === 'json' ? jsonLine(event, types) : textLine(event, environment.timestamp());
       if (line !== undefined) io.write(`${line}\n`);
     });
-    if (!signal.aborted) throw new ExitError(exitCodes.failed, 'the watch ended: the store was closed');
+    if (!signal.aborted) throw watchEnded();
     return exitCodes.ok;
   });
 }
