@@ -437,6 +437,18 @@ describe('takers', () => {
   });
 });
 
+test('no back-off at all stays none, however often a key fails', async () => {
+  const eager = createQueue(environment, { baseDelayMs: 0 });
+  eager.add('a');
+  for (let failures = 0; failures < 1_200; failures++) {
+    const item = await eager.take();
+    expect(item?.failures).toBe(failures);
+    item?.fail();
+  }
+  expect(eager.dueInMs('a')).toBeUndefined();
+  eager.shutDown();
+});
+
 describe('bad input', () => {
   test('of options is named', () => {
     expect(() => createQueue(environment, { maxDelayMs: Number.POSITIVE_INFINITY })).toThrow(/maxDelayMs must be a finite number from 0/);

@@ -5,6 +5,9 @@ import { newKeyState } from './key-state.ts';
 import { DelayedKeys, ReadyKeys } from './lanes.ts';
 import type { AddOptions, KeyedQueue, QueueItem, QueueOptions } from './queue.ts';
 
+/** More doublings than these end at no number at all: nothing, doubled without end, is no wait. */
+const maxDoublings = 1_000;
+
 interface Taker {
   readonly resolve: (item: QueueItem | undefined) => void;
   listener: Disposable | undefined;
@@ -136,7 +139,7 @@ class Queue implements KeyedQueue {
     const now = this.#environment.elapsed();
     // An event may run a key inside its back-off: a failure then keeps the deadline and the count.
     if (state.backOffUntil === undefined || state.backOffUntil <= now) {
-      state.backOffUntil = now + Math.min(this.#baseDelayMs * 2 ** state.failures, this.#maxDelayMs);
+      state.backOffUntil = now + Math.min(this.#baseDelayMs * 2 ** Math.min(state.failures, maxDoublings), this.#maxDelayMs);
       state.failures++;
     }
     this.#again(state, state.backOffUntil - now, priority);

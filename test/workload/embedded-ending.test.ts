@@ -200,6 +200,29 @@ describe('children and companion of a workload that is gone', () => {
     await world.settle();
     expect(await world.present()).toEqual(['label', 'mark']);
   });
+
+  test('a copy that somebody made of a child, with all its marks, is theirs', async () => {
+    await start();
+    await world.app([other('o')]);
+    const { metadata, spec } = await world.state.get(otherBoxes.pointer('o'));
+    const { labels, annotations } = metadata;
+    await world.state.create(otherBoxes.create({ id: 'copy', spec, labels, annotations }));
+    await world.settle();
+    expect(await world.present()).toEqual(['copy', 'o']);
+    await world.state.teardown(apps.pointer('app'));
+    await world.settle();
+    expect([await world.find(apps.pointer('app')), await world.present()]).toEqual([undefined, ['copy']]);
+  });
+
+  test('one that was taken over and is on record is removed all the same', async () => {
+    await start();
+    await world.state.create(otherBoxes.create({ id: 'o', spec: { size: 1 } }));
+    await world.app([other('o')]);
+    expect((await world.state.get(otherBoxes.pointer('o'))).metadata.owner).toBe('');
+    await forceAway();
+    await world.settle();
+    expect(await world.present()).toEqual([]);
+  });
 });
 
 describe('deletion', () => {

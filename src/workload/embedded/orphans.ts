@@ -26,6 +26,8 @@ export async function removeOrphans(
   for (const kind of childKinds) {
     for (const live of await port.list(kind, { ...call, labels: { [parentIdLabel]: parentId(key) } })) {
       if (!bearsMark(live, key)) continue;
+      // A copy that somebody made of a child bears its marks too. What we made has our name; what we took over is on record.
+      if (live.owner !== context.name && !entries.has(childKey(live.ref))) continue;
       if (orphanAll || entries.get(childKey(live.ref))?.onDelete === 'orphan')
         await port.release(live.ref, live.uid, { ...call, owner: key });
       else left = !(await remove(port, live, call)) || left;
