@@ -51,7 +51,8 @@ export const teardownCases: readonly Case[] = [
       const { metadata } = await world.create('a', 1);
       await world.core.destroy(metadata);
       await world.create('a', 2);
-      await expectRejects(world.state.teardown(metadata, { uid: metadata.uid }), { code: 'Conflict', reason: 'incarnation', id: 'a' });
+      for (const uid of [metadata.uid, ''])
+        await expectRejects(world.state.teardown(metadata, { uid }), { code: 'Conflict', reason: 'incarnation', id: 'a' });
       const second = await world.core.get(world.pointer('a'));
       assert.equal(second.metadata.phase, 'running');
       assert.equal(await world.state.teardown(metadata, { uid: second.metadata.uid }), true);
