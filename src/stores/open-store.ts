@@ -36,7 +36,13 @@ export async function openStore(url: string | StoreUrl, options: OpenStoreOption
     case 'memory': {
       const { memoryState } = await import('../backends/memory/index.ts');
       const state = memoryState({ environment });
-      return { url: parsed, state, [Symbol.asyncDispose]: () => state[Symbol.asyncDispose]() };
+      return {
+        url: parsed,
+        state,
+        storeId: state.storeId,
+        revision: () => state.revision,
+        [Symbol.asyncDispose]: () => state[Symbol.asyncDispose](),
+      };
     }
     case 'sqlite': {
       const { openSqliteState } = await import('../backends/sqlite/index.ts');

@@ -1,9 +1,11 @@
 import type { Client } from '@grpc/grpc-js';
 import { credentials, Client as GrpcClient, Metadata } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makeResource } from '../../src/resource/index.ts';
+import { makeResource, SteadystateError } from '../../src/resource/index.ts';
+import type { CoreState, StateEvent } from '../../src/state/index.ts';
+import { openStore } from '../../src/stores/index.ts';
 import type { ListRequest, ResourceAnswer, WatchResponse, WireLabelTerm, WireResource, WireWatchOptions } from '../../src/wire/index.ts';
-import { grpcCodes, stateService } from '../../src/wire/index.ts';
+import { grpcCodes, revisionKey, stateService } from '../../src/wire/index.ts';
 import { codec, kind, World } from './world.ts';
 
 const none = new Uint8Array();
@@ -12,15 +14,19 @@ let client: Client;
 
 beforeEach(async () => {
   world = await World.serve('unix', { limits: { requestBytes: 8 * 1024 * 1024 } });
-  client = new GrpcClient(world.address, credentials.createInsecure(), {
-    'grpc.use_local_subchannel_pool': 1,
-    'grpc.default_authority': 'localhost',
-  });
+  client = clientOf(world);
 });
 afterEach(async () => {
   client.close();
   await world[Symbol.asyncDispose]();
 });
+
+function clientOf({ address }: World): Client {
+  return new GrpcClient(address, credentials.createInsecure(), {
+    'grpc.use_local_subchannel_pool': 1,
+    'grpc.default_authority': 'localhost',
+  });
+}
 
 interface Ended {
   readonly code: number;
@@ -111,5 +117,63 @@ test('a bookmark without bytes is no place to go on from, and never the beginnin
     const seen: WatchResponse[] = [];
     expect((await stream<WatchResponse>('watch', request, (message) => seen.push(message) < 1)).code).toBe(grpcCodes.failedPrecondition);
     expect(seen).toEqual([]);
+  }
+});
+
+test('writes, destroys and lists tell their revision behind the answer', async () => {
+  await using store = await openStore('memory:', { environment: world.environment, directory: '/' });
+  const control = { version: '0', pid: 1, store: 'memory:', ...(store.revision && { revision: store.revision }) };
+  await using served = await World.serve('unix', { state: store.state, control });
+  client.close();
+  client = clientOf(served);
+  const revisionOf = (path: string, bytes: Buffer): Promise<string | undefined> =>
+    new Promise((resolve) => {
+      const same = (message: Buffer) => message;
+      const call = client.makeServerStreamRequest(path, same, same, bytes);
+      call.on('data', () => {});
+      call.on('error', () => {});
+      call.on('status', ({ metadata }: { readonly metadata: Metadata }) => resolve(metadata.get(revisionKey)[0]?.toString()));
+    });
+  const { create, update, destroy, list } = stateService;
+  const owner = { owner: '' };
+  const bytes = create.requestSerialize({ resource: wire('a'), options: owner });
+  expect(await revisionOf(create.path, bytes)).toBe('1');
+  expect(await revisionOf(create.path, bytes)).toBeUndefined();
+  const stored = codec.toWire(await store.state.get({ ...kind, id: 'a' }));
+  expect(await revisionOf(update.path, update.requestSerialize({ newResource: stored, options: owner }))).toBe('2');
+  expect(await revisionOf(destroy.path, destroy.requestSerialize({ ...kind, id: 'a', options: owner }))).toBe('3');
+  expect(await revisionOf(list.path, list.requestSerialize({ ...kind, options: { labelQuery: [] } }))).toBe('3');
+});
+
+test('who does not know ERRORED is told by the status; others by the event', async () => {
+  const error = new SteadystateError('InvalidBookmark', 'history is gone');
+  const core: CoreState = {
+    capabilities: world.state.capabilities,
+    get: world.state.get.bind(world.state),
+    list: world.state.list.bind(world.state),
+    create: world.state.create.bind(world.state),
+    update: world.state.update.bind(world.state),
+    destroy: world.state.destroy.bind(world.state),
+    watch: world.state.watch.bind(world.state),
+    watchKind: world.state.watchKind.bind(world.state),
+    watchKinds: world.state.watchKinds.bind(world.state),
+    async watchKindAggregated() {
+      async function* events(): AsyncGenerator<readonly StateEvent[], undefined> {
+        yield [{ type: 'errored', error }];
+      }
+      return Object.assign(events(), { [Symbol.asyncDispose]: async () => {} }) as never;
+    },
+  };
+  await using other = await World.serve('unix', { state: core });
+  client.close();
+  client = clientOf(other);
+  for (const apiVersion of [0, 1]) {
+    const seen: (number | undefined)[] = [];
+    const request = { ...kind, apiVersion, options: watchOptions };
+    const ended = await stream<WatchResponse>('watch', request, ({ event }) => {
+      if (event[0] !== undefined) seen.push(event[0].eventType);
+      return true;
+    });
+    expect([ended.code, seen]).toEqual(apiVersion === 0 ? [grpcCodes.failedPrecondition, []] : [grpcCodes.ok, [4]]);
   }
 });

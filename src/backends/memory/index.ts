@@ -1,2 +1,2 @@
-export type { MemoryStateOptions } from './memory-state.ts';
+export type { MemoryState, MemoryStateOptions } from './memory-state.ts';
 export { memoryState } from './memory-state.ts';

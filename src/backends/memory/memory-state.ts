@@ -12,8 +12,15 @@ export interface MemoryStateOptions {
   readonly idleBookmarkMs?: number;
 }
 
+export interface MemoryState extends CoreState, AsyncDisposable {
+  /** Names the store, for its bookmarks. */
+  readonly storeId: string;
+  /** The newest revision that readers see. */
+  readonly revision: number;
+}
+
 /** A store in memory: nothing survives it. */
-export function memoryState(options: MemoryStateOptions): CoreState & AsyncDisposable {
+export function memoryState(options: MemoryStateOptions): MemoryState {
   const { environment } = options;
   return new Broker({
     ...options,
