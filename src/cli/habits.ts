@@ -38,7 +38,13 @@ function splitNames(command: Command, words: readonly string[], operands: readon
   const ids = words.map((word, index) => (operands.includes(index) && word.startsWith(`${type}/`) ? word.slice(slash + 1) : word));
   // A type has no slash, an id may have some.
   if (name === 'type') return ids.toSpliced(first, 0, type);
-  return name === 'stack' && /^stacks?(?:\.|$)/i.test(type) ? words.with(first, ids[first] as string) : words;
+  if (name !== 'stack') return words;
+  const id = ids[first] as string;
+  if (/^stacks?(?:\.|$)/i.test(type)) return words.with(first, id);
+  // A service runs as the process STACK/SERVICE.
+  const service = id.lastIndexOf('/');
+  if (!/^(?:proc|ps|process|processes)(?:\.|$)/i.test(type) || service < 1) return words;
+  return words.toSpliced(first, 1, id.slice(0, service), id.slice(service + 1));
 }
 
 function optionOf(command: Command, word: string): Option | undefined {

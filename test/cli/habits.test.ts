@@ -43,7 +43,12 @@ describe('TYPE/ID', () => {
   test('an id may hold slashes still', async () => {
     expect(await text('get', 'thing', 'team/b', '-o', 'name')).toBe('things/team/b\n');
     expect(await run(['get', 'thing/'])).toMatchObject({ code: 2, stderr: expect.stringContaining('ID: expected 1 to 1024 bytes') });
-    expect(await run(['logs', 'stack/none'])).toMatchObject({ code: 3, stderr: expect.stringMatching(/default\/none does not exist/) });
+    for (const name of ['stack/none', 'Stacks.host.steadystate.dev/none', 'process/none/web', 'ps/none/web'])
+      for (const args of [
+        ['logs', name],
+        ['restart', name, ...(name.startsWith('p') ? [] : ['web'])],
+      ])
+        expect(await run(args)).toMatchObject({ code: 3, stderr: expect.stringMatching(/default\/none does not exist/) });
   });
 });
 
