@@ -1,5 +1,5 @@
 import type { Kind, Resource } from '../resource/index.ts';
-import { isNotFoundError } from '../resource/index.ts';
+import { digest, isNotFoundError } from '../resource/index.ts';
 import type { State } from '../state/index.ts';
 import type { TypesLookup } from './types-lookup.ts';
 
@@ -12,6 +12,19 @@ export interface JoinedResource {
 
 export function joinStatus(resource: Resource, companion: Resource | undefined, types: TypesLookup): JoinedResource {
   return { metadata: resource.metadata, spec: types.shown(resource), ...(companion && { status: types.shown(companion) }) };
+}
+
+/**
+ * Whether a status is about the resource as it is now: of its version, or of its spec, as far as the status says what it was computed
+ * from.
+ */
+export function isAboutPresent(companion: Resource, { metadata, spec }: Resource): boolean {
+  const { observedVersion, observedDigest } = (companion.spec ?? {}) as {
+    readonly observedVersion?: unknown;
+    readonly observedDigest?: unknown;
+  };
+  if (observedDigest !== undefined) return observedDigest === digest(spec);
+  return observedVersion === undefined || observedVersion === metadata.version;
 }
 
 /** The type of the companion that holds a type's status. */

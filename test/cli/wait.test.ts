@@ -19,6 +19,8 @@ const ready = ({ spec }) =>
 export const definitions = [
   defineResource({ type: 'Things.example.dev', spec, ready }),
   defineResource({ type: 'Rocks.example.dev', spec }),
+  defineResource({ type: 'Pots.example.dev', spec, status: { type: 'PotStatuses.example.dev' } }),
+  defineResource({ type: 'PotStatuses.example.dev', spec }),
 ];
 `);
   });
@@ -109,6 +111,27 @@ export const definitions = [
       stderr: expect.stringContaining('has no readiness'),
     });
   });
+
+  test('a status of an older version is no answer, whether its conditions are asked or its fields', async () => {
+    const pot = (level: number): string => `metadata: { type: pot, id: p }\nspec: { level: ${level} }\n`;
+    const see = async (): Promise<void> => {
+      const version = (await place.run(['get', 'pot', 'p', '-o', 'jsonpath={.metadata.version}'])).stdout;
+      const conditions = '[{ type: Full, status: "True", reason: Filled, message: "" }]';
+      await apply(
+        `metadata: { type: potstatuses, id: p }\nspec: { level: full, observedVersion: "${version}", conditions: ${conditions} }\n`,
+      );
+    };
+    const goals = ['condition=Full', 'jsonpath={.status.level}=full', 'jsonpath={.status.level}'];
+    const wait = (goal: string) => place.run(['wait', 'pot', 'p', `--for=${goal}`, '--timeout', '100ms']);
+    await apply(pot(1));
+    await see();
+    expect(await wait('jsonpath={.status.level}')).toMatchObject({ code: 0 });
+    await apply(pot(2));
+    for (const answer of await Promise.all(goals.map(wait)))
+      expect(answer).toMatchObject({ code: 5, stderr: expect.stringContaining('its controller has not seen the present version yet') });
+    await see();
+    for (const answer of await Promise.all(goals.map(wait))) expect(answer).toMatchObject({ code: 0 });
+  }, 60_000);
 
   test('a path that is there, or has a value', async () => {
     await apply('metadata: { type: rock, id: b }\nspec: { list: [{ n: 1 }, { n: 2 }] }\n');

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, credentials, Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { nodeEnvironment } from '../../environment/index.ts';
 import { makeResource } from '../../resource/index.ts';
 import type { Server } from '../../server/index.ts';
@@ -51,6 +51,19 @@ function reader(watch: Watch): () => Promise<StateEvent | undefined> {
   const events = watch[Symbol.asyncIterator]();
   return async () => (await events.next()).value;
 }
+
+test('a proxy that the environment names is not asked', async () => {
+  server = await serveState({ state, environment, listen: ['grpc://127.0.0.1:0'], directory, control });
+  const [first = ''] = server.addresses;
+  // Nobody listens there.
+  for (const name of ['grpc_proxy', 'https_proxy', 'http_proxy']) vi.stubEnv(name, 'http://127.0.0.1:9');
+  try {
+    remote = await openRemoteState({ address: first.slice('grpc://'.length), environment });
+    expect((await remote.create(thing('a'))).metadata.version).toBe('1');
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
 
 describe('a lost connection', () => {
   test('a watch goes on from its last bookmark, however long the server was away: nothing missed, nothing twice', async () => {

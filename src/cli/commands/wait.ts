@@ -4,7 +4,7 @@ import type { Condition } from '../../workload/index.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, timeoutMs, withSession } from '../context.ts';
 import { ExitError, exitCodes, UsageError, watchEnded } from '../exit-codes.ts';
-import { companionOf, joinStatus } from '../joined.ts';
+import { companionOf, isAboutPresent, joinStatus } from '../joined.ts';
 import { pathForm } from '../output/format.ts';
 import { compilePath, valueText } from '../output/jsonpath.ts';
 import { commandWords, shellWord } from '../output/names.ts';
@@ -30,6 +30,8 @@ export async function waitCommand(context: CommandContext, typeName: string, id:
   });
 }
 
+const notSeenYet = 'its controller has not seen the present version yet';
+
 type LookOf = (session: Session, types: TypesLookup, pointer: Pointer) => () => Promise<WaitAnswer>;
 
 /** Reads `--for`. `undefined`: the end is waited for. */
@@ -53,11 +55,15 @@ function readGoal(goal: string): LookOf | undefined {
     return (session, types, pointer) => async () => {
       const joined = await look(session, types, pointer);
       if (joined === undefined) return { done: false, reason: 'it does not exist' };
-      const found = path(pathForm(joinStatus(joined.resource, joined.companion, types)))
+      // A status of an older version says nothing about this one.
+      const present = joined.companion !== undefined && isAboutPresent(joined.companion, joined.resource);
+      const found = path(pathForm(joinStatus(joined.resource, present ? joined.companion : undefined, types)))
         .map(valueText)
         .join(' ');
       const done = parts[3] === undefined ? found !== '' : found === parts[3];
-      return done ? { done } : { done, reason: `${parts[2]} is ${found === '' ? 'not there' : found}` };
+      if (done) return { done };
+      if (found === '' && joined.companion !== undefined && !present) return { done, reason: notSeenYet };
+      return { done, reason: `${parts[2]} is ${found === '' ? 'not there' : found}` };
     };
   }
   throw new UsageError(`--for: expected ready, destroyed, create, condition=NAME or jsonpath={.path}=value, found ${goal}`);
@@ -84,10 +90,9 @@ async function present(session: Session, pointer: Pointer): Promise<Resource | u
 async function lookCondition(session: Session, types: TypesLookup, pointer: Pointer, name: string, wanted: string): Promise<WaitAnswer> {
   const found = await look(session, types, pointer);
   if (found === undefined) return { done: false, reason: 'it does not exist' };
-  const status = found.companion?.spec as { readonly observedVersion?: string; readonly conditions?: readonly Condition[] } | undefined;
   // A condition that was computed from an older version says nothing about this one.
-  if (status === undefined || (status.observedVersion !== undefined && status.observedVersion !== found.resource.metadata.version))
-    return { done: false, reason: 'its controller has not seen the present version yet' };
+  if (found.companion === undefined || !isAboutPresent(found.companion, found.resource)) return { done: false, reason: notSeenYet };
+  const status = found.companion.spec as { readonly conditions?: readonly Condition[] };
   const conditions = status.conditions ?? [];
   const condition = conditions.find((each) => each.type.toLowerCase() === name.toLowerCase());
   if (condition?.status.toLowerCase() === wanted.toLowerCase()) return { done: true };
