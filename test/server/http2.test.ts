@@ -79,6 +79,17 @@ const fatal: Readonly<Record<string, readonly [number, ...(readonly Buffer[])]>>
     frame(types.data, 0, 1, framed(Buffer.concat([Buffer.of(0x22, 22), Buffer.from('steadystate.v1.Control')]))),
     many(18, frame(types.data, 0, 1, Buffer.alloc(16_384))),
   ],
+  // Many that are not read, each within its window.
+  'more than is kept of what is not read': [
+    codes.calm,
+    preface,
+    frame(types.settings, 0, 0, setting(4, 0)),
+    ...Array.from({ length: 80 }, (_, nth) => [
+      headers(2 * nth + 1, flags.endHeaders, callHeaders('/grpc.reflection.v1.ServerReflection/ServerReflectionInfo')),
+      frame(types.data, 0, 2 * nth + 1, framed(Buffer.concat([Buffer.of(0x22, 22), Buffer.from('steadystate.v1.Control')]))),
+    ]).flat(),
+    ...Array.from({ length: 80 }, (_, nth) => many(15, frame(types.data, 0, 2 * nth + 1, Buffer.alloc(16_384)))),
+  ],
   'a flood of settings': [codes.calm, greeting, many(3_000, frame(types.settings, 0, 0))],
   'a flood of empty data': [codes.calm, greeting, headers(1), many(3_000, frame(types.data, 0, 1))],
   'a flood of priorities': [codes.calm, greeting, many(3_000, frame(types.priority, 0, 1, Buffer.alloc(5)))],
@@ -285,7 +296,7 @@ test('a server that stops says so, finishes what was asked, and takes nothing mo
   const current = await world.state.get({ ...kind, id: 'a' });
   await world.state.update({ metadata: { ...current.metadata, finalizers: [] }, spec: {} }, { expectedPhase: 'any' });
   expect(await raw.end(1)).toMatchObject({ 'grpc-status': '0' });
-  if (!raw.socket.closed) await once(raw.socket, 'close');
+  await raw.closed();
   await stopped;
 });
 
@@ -349,7 +360,7 @@ test('frames that are changed by chance end their connection or are answered, an
     const socket = world.socket();
     await once(socket, 'connect');
     socket.resume();
-    closes.push(once(socket, 'close'));
+    closes.push(new Promise((resolve) => socket.once('close', resolve)));
     socket.write(bytes.subarray(0, chance(8) === 0 ? chance(bytes.length) : bytes.length));
     if (chance(2) === 0) socket.end();
     if (round % 50 === 49) await expectServed(client);

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { HeaderUnpacker } from '../../src/server/http2/hpack.ts';
 
@@ -122,10 +121,18 @@ export class RawClient {
     }
   }
 
+  /** The connection has ended, in whatever way. */
+  async closed(): Promise<void> {
+    while (!this.#closed)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+  }
+
   /** How the connection ended: the code of the farewell; `undefined` when there was none. */
   async farewell(): Promise<number | undefined> {
     const found = await this.next(({ type }) => type === types.goAway);
-    if (!this.#closed) await once(this.socket, 'close');
+    await this.closed();
     return found?.payload.readUInt32BE(4);
   }
 

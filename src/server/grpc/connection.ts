@@ -32,7 +32,10 @@ export interface ServerShare {
 export interface ConnectionWatcher {
   /** It begins, or ends, to have no calls. */
   idle(connection: Connection, idle: boolean): void;
+  /** It has ended; its client may not know yet. */
   gone(connection: Connection): void;
+  /** Nothing is left of it. */
+  left(connection: Connection): void;
 }
 
 /** One client, with what it uses of the server. */
@@ -85,6 +88,7 @@ export class Connection {
           share.queue.drop(this);
           watcher.gone(this);
         },
+        left: () => watcher.left(this),
       },
       {
         // More than the quotas, so that who exceeds them is told so instead of waiting.
@@ -125,8 +129,14 @@ export class Connection {
     this.#session.close();
   }
 
-  destroy(code: number = errorCodes.none): void {
-    this.#session.destroy(code);
+  /** Ends at once, and says so. */
+  destroy(): void {
+    this.#session.destroy();
+  }
+
+  /** Waits for nothing any more, not even for the client to end its side. */
+  cut(): void {
+    this.#session.cut();
   }
 
   #begin(stream: ServerStream): void {

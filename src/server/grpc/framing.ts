@@ -26,11 +26,21 @@ export function frame(message: Uint8Array): Buffer {
   return framed;
 }
 
-/** Takes messages out of a stream of bytes. */
+const noBytes: Buffer = Buffer.alloc(0);
+/** Room for the beginning of a message, bytes at least. */
+const leastRoom = 256;
+
+/**
+ * Takes messages out of a stream of bytes. What is no whole message yet is copied: it costs what it holds, however small the
+ * pieces in which it comes, and however large the buffers that they are cut from.
+ */
 export class MessageReader {
   readonly #largest: number;
-  #chunks: Buffer[] = [];
-  #size = 0;
+  /** What is read now: a chunk as it came, or all that the room holds. */
+  #bytes = noBytes;
+  #at = 0;
+  #room = noBytes;
+  #pending = 0;
 
   /** `largest`: bytes of one message. */
   constructor(largest: number) {
@@ -39,34 +49,53 @@ export class MessageReader {
 
   /** Bytes that are not yet a whole message. */
   get pending(): number {
-    return this.#size;
+    return this.#pending;
   }
 
+  /** What comes next. `next` must have answered that there is no whole message left. */
   push(chunk: Buffer): void {
-    this.#chunks.push(chunk);
-    this.#size += chunk.length;
+    this.#at = 0;
+    if (this.#pending === 0) {
+      this.#bytes = chunk;
+      return;
+    }
+    const end = this.#pending + chunk.length;
+    if (end > this.#room.length) this.#room = this.#copy(this.#room.subarray(0, this.#pending), Math.max(end, this.#room.length * 2));
+    chunk.copy(this.#room, this.#pending);
+    this.#bytes = this.#room.subarray(0, end);
   }
 
   /** The next message; `undefined` until it is whole; its size when it is larger than is allowed. */
   next(): Message | { readonly tooLarge: number } | undefined {
-    if (this.#size < prefixBytes) return undefined;
-    // The prefix may come in pieces; most often, one chunk is all there is.
-    const first = this.#chunks[0] as Buffer;
-    const head = first.length >= prefixBytes ? first : this.#join();
-    const size = head.readUInt32BE(1);
-    if (size > this.#largest) return { tooLarge: size };
-    if (this.#size < prefixBytes + size) return undefined;
-    const all = this.#join();
-    const bytes = all.subarray(prefixBytes, prefixBytes + size);
-    const rest = all.subarray(prefixBytes + size);
-    this.#chunks = rest.length === 0 ? [] : [rest];
-    this.#size = rest.length;
-    return { compressed: all[0] !== 0, bytes };
+    const bytes = this.#bytes;
+    const start = this.#at + prefixBytes;
+    if (bytes.length >= start) {
+      const size = bytes.readUInt32BE(this.#at + 1);
+      if (size > this.#largest) return { tooLarge: size };
+      if (bytes.length >= start + size) {
+        const compressed = bytes[this.#at] !== 0;
+        this.#at = start + size;
+        return { compressed, bytes: bytes.subarray(start, this.#at) };
+      }
+    }
+    this.#keep();
+    return undefined;
   }
 
-  #join(): Buffer {
-    if (this.#chunks.length > 1) this.#chunks = [Buffer.concat(this.#chunks, this.#size)];
-    return this.#chunks[0] as Buffer;
+  #keep(): void {
+    const rest = this.#at === 0 ? this.#bytes : this.#bytes.subarray(this.#at);
+    // A room that a message was taken out of is that message's from then on.
+    if (rest.length === 0) this.#room = noBytes;
+    else if (this.#pending === 0 || this.#at > 0) this.#room = this.#copy(rest, rest.length);
+    this.#pending = rest.length;
+    this.#bytes = noBytes;
+    this.#at = 0;
+  }
+
+  #copy(bytes: Buffer, size: number): Buffer {
+    const room = Buffer.allocUnsafeSlow(Math.max(leastRoom, size));
+    bytes.copy(room);
+    return room;
   }
 }
 

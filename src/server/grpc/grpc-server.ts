@@ -12,6 +12,8 @@ import type { ServerMethod } from './methods.ts';
 const longestLookMs = 1_000;
 /** Time for the last answers to leave after their handlers are done, milliseconds. */
 const flushMs = 100;
+/** Time for a client to end its side of a connection that has ended here, milliseconds. */
+const leaveMs = 1_000;
 
 /** A gRPC server over cleartext HTTP/2, with quotas for each client. */
 export class GrpcServer {
@@ -21,6 +23,8 @@ export class GrpcServer {
   readonly #connections = new Set<Connection>();
   /** Those without calls, the one that has been so longest first. */
   readonly #idle = new Set<Connection>();
+  /** Those that have ended here, by when they did. */
+  readonly #leaving = new Map<Connection, number>();
   #timer: Disposable | undefined;
   #running = 0;
   #whenNone: (() => void)[] = [];
@@ -69,6 +73,7 @@ export class GrpcServer {
     await this.#until(graceMs, (done) => (this.#running === 0 ? done() : void this.#whenNone.push(done)));
     await this.#until(flushMs, (done) => void Promise.all(closed).then(done));
     for (const connection of this.#connections) connection.destroy();
+    for (const connection of this.#leaving.keys()) connection.cut();
     await Promise.all(closed);
   }
 
@@ -89,7 +94,11 @@ export class GrpcServer {
         if (!idle) this.#idle.delete(one);
         else if (this.#connections.has(one)) this.#idle.add(one);
       },
-      gone: (one) => this.#forget(one),
+      gone: (one) => {
+        this.#forget(one);
+        this.#leaving.set(one, this.#environment.elapsed());
+      },
+      left: (one) => void this.#leaving.delete(one),
     });
     if (this.#connections.size >= limits.connections) {
       const [oldest] = this.#idle;
@@ -115,6 +124,7 @@ export class GrpcServer {
     this.#timer = this.#environment.after(lookMs, () => {
       const now = this.#environment.elapsed();
       for (const connection of this.#connections) connection.look(now);
+      for (const [connection, since] of this.#leaving) if (now - since >= leaveMs) connection.cut();
       this.#arm();
     });
   }

@@ -29,6 +29,8 @@ const sendBytes = 48 * 1024;
 /** A client is behind when so much waits for it in the process, bytes; above the second, nothing it sends is read. */
 const backedUpBytes = 256 * 1024;
 const deafBytes = 1024 * 1024;
+/** What may wait on a connection for readers that are held up, bytes. */
+const unreadBytes = 16 * 1024 * 1024;
 /** Headers of one request, unpacked: bytes and fields. */
 const listBytes = 16 * 1024;
 const listFields = 64;
@@ -43,8 +45,10 @@ const fieldsTooLarge = packHeaders({ ':status': '431' });
 export interface SessionOwner {
   /** A request has begun; its `reader` is to be set at once. */
   stream(stream: ServerStream): void;
-  /** The connection is gone, and so are its streams. */
+  /** The connection has ended, and so have its streams; the client may not know yet. */
   closed(): void;
+  /** Nothing is left of it. */
+  left(): void;
 }
 
 export interface SessionOptions {
@@ -70,6 +74,7 @@ export class ServerSession implements StreamCarrier, FrameSink {
   readonly #streams = new Map<number, ServerStream>();
   readonly #stalled = new Set<ServerStream>();
   readonly #waiting = new Set<ServerStream>();
+  #unread = 0;
   /** Those that have been answered: they are known until the answer is on its way. */
   #leaving: ServerStream[] = [];
   readonly #resets: Allowance;
@@ -96,7 +101,10 @@ export class ServerSession implements StreamCarrier, FrameSink {
     this.#reader = new FrameReader(this, options.elapsed);
     socket.on('data', (chunk: Buffer) => this.#read(chunk));
     socket.on('error', () => {});
-    socket.on('close', () => this.#gone());
+    socket.on('close', () => {
+      this.#gone();
+      owner.left();
+    });
     this.#greet();
   }
 
@@ -135,20 +143,25 @@ export class ServerSession implements StreamCarrier, FrameSink {
     this.touch();
   }
 
-  /** Says why, and cuts the connection. */
+  /**
+   * Says why, and ends the connection. What the client still sends is read and thrown away until it ends its side too: cut at
+   * once, the farewell would be lost with it. Those who wait for no end `cut` it.
+   */
   destroy(code: number = errorCodes.none): void {
     if (this.#destroyed) return;
     if (!this.#closing || code !== errorCodes.none) this.#goAway(code);
     this.#flush();
-    this.#cut();
+    this.#end();
   }
 
-  #cut(): void {
-    const socket = this.#socket;
-    socket.destroySoon();
-    // What the client does not take at once is lost.
-    if (socket.writableLength > 0) this.#options.soon(() => socket.destroy());
+  cut(): void {
+    this.#socket.destroy();
+  }
+
+  #end(): void {
     this.#gone();
+    this.#socket.end();
+    this.#socket.resume();
   }
 
   touch(): void {
@@ -164,6 +177,11 @@ export class ServerSession implements StreamCarrier, FrameSink {
 
   wait(stream: ServerStream): void {
     this.#waiting.add(stream);
+  }
+
+  holdUnread(bytes: number): void {
+    this.#unread += bytes;
+    if (bytes > 0 && this.#unread > unreadBytes) fault(errorCodes.enhanceYourCalm, 'too much waits to be read');
   }
 
   leave(stream: ServerStream): void {
@@ -230,7 +248,7 @@ export class ServerSession implements StreamCarrier, FrameSink {
       stream.pump();
     }
     if (this.#socket.isPaused() && this.#socket.writableLength <= deafBytes) this.#socket.resume();
-    if (this.#closing && this.#streams.size + this.output.size === 0) this.#cut();
+    if (this.#closing && this.#streams.size + this.output.size === 0) this.#end();
   }
 
   #gone(): void {

@@ -28,6 +28,8 @@ export interface StreamCarrier {
   stall(stream: ServerStream): void;
   /** Calls `pump` when the connection is no longer backed up. */
   wait(stream: ServerStream): void;
+  /** Counts bytes that came and are not read. Throws ConnectionFault when they are too many. */
+  holdUnread(bytes: number): void;
   /** Both sides have said all: calls `finish` once it was sent. */
   leave(stream: ServerStream): void;
   /** Nothing more is known of the stream. */
@@ -131,7 +133,11 @@ export class ServerStream {
 
   resume(): void {
     this.#paused = false;
-    while (!this.#paused && this.#unread.length > 0) this.#deliver(this.#unread.shift() as Buffer);
+    while (!this.#paused && this.#unread.length > 0) {
+      const bytes = this.#unread.shift() as Buffer;
+      this.#carrier.holdUnread(-bytes.length);
+      this.#deliver(bytes);
+    }
     this.#deliverEnd();
   }
 
@@ -187,8 +193,10 @@ export class ServerStream {
     if (this.#receiveWindow < 0) throw new ConnectionFault(errorCodes.flowControl, 'more was sent than a window allows');
     if (counted > bytes.length) this.#credit(counted - bytes.length);
     if (bytes.length === 0) return;
-    if (this.#paused) this.#unread.push(bytes);
-    else this.#deliver(bytes);
+    if (!this.#paused) return this.#deliver(bytes);
+    this.#carrier.holdUnread(bytes.length);
+    // Of its own, not a part of what all streams brought.
+    this.#unread.push(Buffer.from(bytes));
   }
 
   receiveEnd(): void {
@@ -201,6 +209,7 @@ export class ServerStream {
   finish(): void {
     if (this.#closed) return;
     this.#closed = true;
+    for (const bytes of this.#unread) this.#carrier.holdUnread(-bytes.length);
     this.#pending.length = this.#unread.length = 0;
     this.reader.closed();
     this.#wake();
