@@ -52,9 +52,9 @@ export class FeedWatch {
   }
 
   /** Runs until it is stopped, or the store is closed. */
-  run(): Promise<void> {
+  async run(): Promise<void> {
     const kinds = (): string => [...this.#feeds.values()].map((feed) => kindText(feed.kind)).join(', ');
-    return keepWatching({
+    await keepWatching({
       backoff: this.#backoff,
       log: this.#log,
       signal: this.#stop.signal,
@@ -69,6 +69,7 @@ export class FeedWatch {
       },
       goesOn: () => this.#feeds.size > 0,
     });
+    this.#measureSizes(() => 0);
   }
 
   /** Watches until that ends; answers why, if it is known. */
@@ -157,22 +158,27 @@ export class FeedWatch {
   }
 
   #measure(event: StateEvent | undefined): void {
-    const { metrics } = this.#environment;
-    const resources = metrics.gauge('steadystate_watched_resources', 'Resources of a kind that the runtime knows of', [
-      'namespace',
-      'type',
-      'cached',
-    ]);
-    for (const { kind, size, view } of this.#feeds.values())
-      resources.set(size, { namespace: kind.namespace, type: kind.type, cached: view === undefined ? 'no' : 'yes' });
+    this.#measureSizes(({ size }) => size);
     if (event?.type !== 'created' && event?.type !== 'updated') return;
     // What was there before tells nothing of how fast a change arrives.
     if (this.#feeds.get(kindKeyOf(event.resource.metadata))?.filling !== false) return;
     const { namespace, type, updated } = event.resource.metadata;
     const lagMs = this.#environment.now() - Date.parse(updated);
     if (Number.isNaN(lagMs)) return;
-    metrics
+    this.#environment.metrics
       .gauge('steadystate_watch_lag_seconds', 'From a write to its arrival, by the clocks of both', ['namespace', 'type'])
       .set(Math.max(0, lagMs) / 1000, { namespace, type });
+  }
+
+  #measureSizes(sizeOf: (feed: KindFeed) => number): void {
+    const resources = this.#environment.metrics.gauge('steadystate_watched_resources', 'Resources of a kind that the runtime knows of', [
+      'namespace',
+      'type',
+      'cached',
+    ]);
+    for (const feed of this.#feeds.values()) {
+      const { kind, view } = feed;
+      resources.set(sizeOf(feed), { namespace: kind.namespace, type: kind.type, cached: view === undefined ? 'no' : 'yes' });
+    }
   }
 }

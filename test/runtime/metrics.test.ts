@@ -43,6 +43,8 @@ test('a controller is measured', async () => {
   const kind = { namespace: 'default', type: apples.type };
   expect(world.environment.metrics.value('steadystate_watched_resources', { ...kind, cached: 'no' })).toBe(2);
   await world.end();
+  // What is not watched any more is not known of either.
+  expect(world.environment.metrics.value('steadystate_watched_resources', { ...kind, cached: 'no' })).toBe(0);
 });
 
 test('the length of a queue is how many keys are ready and find no worker, also while nothing begins or ends', async () => {
