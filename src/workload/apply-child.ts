@@ -97,7 +97,7 @@ async function adoptionProblem(reconciler: Reconciler, request: ReconcileRequest
 
 /**
  * Whether another parent still wants the child that bears its mark. A parent records a child before it applies it, so one
- * that is gone, or has no entry for it, has given it up. Only workloads of our own kind can be asked.
+ * that is gone, has no entry for it, or says in that entry that it is not wanted any more, has given it up. Only workloads of our own kind can be asked.
  */
 async function claimHolds({ port, kind }: Reconciler, request: ReconcileRequest, parent: ParentMark, live: Live): Promise<boolean> {
   if (!sameKind(parent, kind)) return true;
@@ -107,7 +107,7 @@ async function claimHolds({ port, kind }: Reconciler, request: ReconcileRequest,
   );
   if (other === undefined) return false;
   if (other.status === undefined) return true;
-  return other.status.children.some((entry) => childKey(entry) === childKey(live.ref));
+  return other.status.children.some((entry) => entry.unwanted !== true && childKey(entry) === childKey(live.ref));
 }
 
 /** Brings one child to what is desired. `behind` tells what it would have to wait for; it is asked only when it matters. */

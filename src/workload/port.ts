@@ -27,11 +27,14 @@ export interface StorePort {
     desired: Desired,
     options: PortCall & { readonly live?: Live; readonly owner: WorkloadView; readonly force: boolean; readonly entry?: InventoryEntry },
   ): Promise<{ readonly outcome: 'created' | 'changed' | 'unchanged'; readonly live: Live }>;
-  /** One step, never blocks. Embedded: teardown, then destroy when it is free of finalizers. */
+  /**
+   * One step, never blocks. Embedded: teardown, then destroy when it is free of finalizers. With `owner`, what does not bear its
+   * mark any more is gone, as another uid is: another workload has it now.
+   */
   remove(
     ref: ChildRef,
     uid: string,
-    options: PortCall & { readonly propagation: 'Foreground' | 'Background' | 'Orphan' },
+    options: PortCall & { readonly propagation: 'Foreground' | 'Background' | 'Orphan'; readonly owner?: WorkloadKey },
   ): Promise<'gone' | 'terminating'>;
   /** Removes our marks from a child that lives on (orphaning). */
   release(ref: ChildRef, uid: string, options: PortCall & { readonly owner: WorkloadKey }): Promise<void>;
@@ -187,6 +190,8 @@ export interface InventoryEntry extends ChildRef {
   readonly lastTransitionTime: string;
   readonly onPrune?: 'delete' | 'orphan';
   readonly onDelete?: 'delete' | 'orphan';
+  /** Not desired any more, and to go: another workload that wants it may have it. */
+  readonly unwanted?: true;
 }
 
 /** What a watch tells: which object changed, and to whom it belongs. The engine re-reads. */

@@ -2,7 +2,7 @@ import { isForbiddenError, isInvalidError, isUnsupportedError } from '../resourc
 import { typeOfKind } from './define-workload.ts';
 import { asError, joinErrors, terminalError } from './errors.ts';
 import { registerAction } from './events.ts';
-import { allowEmptyAnnotation, bearsMark, childKey, refOf } from './identity.ts';
+import { allowEmptyAnnotation, bearsMark, childKey, readParent, refOf } from './identity.ts';
 import { inPool } from './in-order.ts';
 import type { Desired, InventoryEntry, Live } from './port.ts';
 import type { PhaseAnswer, ReconcileRequest, Reconciler } from './types.ts';
@@ -33,15 +33,38 @@ export function isPruneBlocked(
   return desired === 0 && left.some((entry) => entry.state === 'applied') && annotations[allowEmptyAnnotation] !== 'true';
 }
 
+/** The keys of the desired children, and what is recorded beside them. */
+function compare(
+  request: ReconcileRequest,
+  children: readonly Desired[],
+): { readonly wanted: ReadonlySet<string>; readonly left: readonly InventoryEntry[] } {
+  const wanted = new Set(children.map((child) => childKey(child.ref)));
+  const uids = new Set(children.map((child) => request.seen.get(childKey(child.ref))?.live?.uid ?? '').filter((uid) => uid !== ''));
+  return { wanted, left: surplus(request.status.children, wanted, uids) };
+}
+
+/**
+ * Puts on record which children are not desired any more: they may stay for long, until all that is desired was applied, and
+ * another workload that wants one of them need not wait for that.
+ */
+export function noteUnwanted(request: ReconcileRequest, children: readonly Desired[]): void {
+  const { status, workload } = request;
+  const { wanted, left } = compare(request, children);
+  const unwanted = new Set(isPruneBlocked(workload.annotations, wanted.size, left) ? [] : left.map(childKey));
+  for (const entry of status.children) {
+    const { unwanted: before, ...rest } = entry;
+    const now = unwanted.has(childKey(entry));
+    if ((before === true) !== now) status.setChild(now ? { ...rest, unwanted: true } : rest);
+  }
+}
+
 /**
  * Removes children that are recorded and no longer desired, in reverse order, wave by wave. Losing all of them at once is
  * held back until the workload says that it is meant.
  */
 export async function pruneChildren(reconciler: Reconciler, request: ReconcileRequest, children: readonly Desired[]): Promise<PhaseAnswer> {
   const { status, workload } = request;
-  const wanted = new Set(children.map((child) => childKey(child.ref)));
-  const uids = new Set(children.map((child) => request.seen.get(childKey(child.ref))?.live?.uid ?? '').filter((uid) => uid !== ''));
-  const left = surplus(status.children, wanted, uids);
+  const { wanted, left } = compare(request, children);
   const kept = new Set(left.map(childKey));
   for (const entry of status.children) if (!wanted.has(childKey(entry)) && !kept.has(childKey(entry))) status.dropChild(entry);
   if (left.length === 0) return true;
@@ -110,7 +133,8 @@ async function removeChild(
   // The status can be edited by others, so the mark on the object itself decides too.
   if (!bearsMark(live, request.workload.key)) {
     status.dropChild(entry);
-    if (entry.uid === '' || entry.uid === live.uid) {
+    // Another workload may have taken over what was to go.
+    if (readParent(live) === undefined && (entry.uid === '' || entry.uid === live.uid)) {
       const note = `${entry.kind}/${entry.name} does not bear this workload's mark; it is left alone`;
       registerAction(reconciler, request, 'PruneBlocked', refOf(entry), note);
     }
@@ -152,7 +176,7 @@ async function liveOf(
 async function removeLive(reconciler: Reconciler, request: ReconcileRequest, entry: InventoryEntry, live: Live): Promise<Live | undefined> {
   const { port } = reconciler;
   const { status, call } = request;
-  const options = { ...call, propagation: 'Foreground' } as const;
+  const options = { ...call, propagation: 'Foreground', owner: request.workload.key } as const;
   let outcome = await port.remove(live.ref, live.uid, options);
   let now: Live | undefined = live;
   if (outcome === 'terminating') {

@@ -109,9 +109,9 @@ export function embeddedPort(options: EmbeddedPortOptions): StorePort {
       if (updated.metadata.uid !== live.uid) throw incarnationConflict(pointer, live.uid, updated.metadata.uid);
       return { outcome: 'changed', live: await toLive(wrote(updated)) };
     },
-    async remove(ref, uid) {
+    async remove(ref, uid, { owner: parent }) {
       const found = await incarnation(ref, uid);
-      if (found === undefined) return 'gone';
+      if (found === undefined || (parent !== undefined && !bearsMark(found.metadata, parent))) return 'gone';
       const pointer = toPointer(ref);
       const { owner, phase, finalizers } = found.metadata;
       try {

@@ -6,7 +6,7 @@ import { childKey, childName } from '../identity.ts';
 import { inOrder } from '../in-order.ts';
 import { updateResourceConditions } from '../observe.ts';
 import type { Desired } from '../port.ts';
-import { pruneChildren } from '../prune.ts';
+import { noteUnwanted, pruneChildren } from '../prune.ts';
 import { recoverInventory } from '../recover.ts';
 import type { ChildObservation, HandlerFunc, PhaseAnswer, ReconcileRequest, Reconciler } from '../types.ts';
 import { writeAhead } from '../write-ahead.ts';
@@ -17,6 +17,7 @@ export const createResourcesPhase: HandlerFunc = async (reconciler, request, opt
   await recoverInventory(reconciler, request);
   await writeAhead(reconciler, request, children);
   const outcomes = await applyAll(reconciler, request, children, options.includes('withWait'));
+  noteUnwanted(request, children);
   const errors = [...outcomes.values()].filter((outcome) => outcome.kind === 'error').map((outcome) => outcome.error);
   if (errors.length > 0) throw joinErrors(errors);
   const waiting = notApplied(request, children, outcomes);
