@@ -11,13 +11,14 @@ const ours = fileURLToPath(new URL('../workloads/main.mjs', import.meta.url));
  * @param {string} workload
  * @param {Readonly<Record<string, string | number | boolean>>} options
  * @param {Partial<import('../scenario.d.mts').Scenario>} [how]
+ * @param {Readonly<Record<string, string | number | boolean>>} [oursOnly] Options that the peer does not know.
  * @returns {import('../scenario.d.mts').Scenario}
  */
-const beside = (name, workload, options, how = {}) => ({
+const beside = (name, workload, options, how = {}, oursOnly = {}) => ({
   name,
   ours: {
     name: 'memory store',
-    run: () => runWorkload(process.execPath, ['--expose-gc', '--max-old-space-size=8192', ours, workload], options),
+    run: () => runWorkload(process.execPath, ['--expose-gc', '--max-old-space-size=8192', ours, workload], { ...options, ...oursOnly }),
   },
   peer: { name: 'COSI in memory', run: () => runGo(workload, options) },
   missing: missingGo,
@@ -35,9 +36,9 @@ const sizes = /** @type {const} */ ([
 ]);
 const crowds = /** @type {const} */ ([
   ['1', 1, 50_000, {}],
-  ['100', 100, 10_000, {}],
-  ['1k', 1_000, 2_000, {}],
-  ['10k', 10_000, 200, full],
+  ['100', 100, 50_000, {}],
+  ['1k', 1_000, 10_000, {}],
+  ['10k', 10_000, 1_000, full],
 ]);
 
 /** @type {import('../scenario.d.mts').Scenario[]} */
@@ -47,7 +48,9 @@ export const scenarios = [
   beside('mem-crud-1m', 'mem-crud', { size: 1_000_000 }, full),
   beside('list-100k', 'list', { size: 100_000 }),
   ...crowds.flatMap(([name, watchers, writes, how]) => [
+    // By event there are two ways here, and one over there: `for await` and `forEach`, a receive from a channel.
     beside(`watch-fanout-${name}`, 'watch-fanout', { watchers, writes }, how),
+    beside(`watch-fanout-${name}-each`, 'watch-fanout', { watchers, writes }, how, { each: true }),
     beside(`watch-fanout-${name}-aggregated`, 'watch-fanout', { watchers, writes, aggregated: true }, how),
   ]),
   beside('watch-fanout-100-one-stalled', 'watch-fanout', { watchers: 100, writes: 10_000, stalled: true }),

@@ -380,7 +380,7 @@ export class Broker implements CoreState, AsyncDisposable {
   ): Promise<Resource | undefined> {
     const revision = this.#stagedRevision + 1;
     this.#stagedRevision = revision;
-    const value = next === undefined ? undefined : this.#stamp(next, old?.metadata, revision, owner);
+    const value = next === undefined ? undefined : this.#stamp(collection.kind, entry.id, next, old?.metadata, revision, owner);
     if (value !== undefined) noteFinalizers(value, old, actor);
     if (this.#queue !== undefined) return this.#queue.stage(collection, entry, revision, old, value, signal);
     this.#apply(collection, new Commit(revision, entry.id, old, value), entry);
@@ -390,8 +390,10 @@ export class Broker implements CoreState, AsyncDisposable {
     return this.#environment.breathe().then(() => value);
   }
 
-  #stamp(resource: Resource, old: Metadata | undefined, revision: number, owner: string): Resource {
-    const { namespace, type, id, phase, finalizers, labels, annotations } = resource.metadata;
+  /** With the texts of kind and id that the store has already: what came from elsewhere brings its own. */
+  #stamp(kind: Kind, id: string, resource: Resource, old: Metadata | undefined, revision: number, owner: string): Resource {
+    const { namespace, type } = kind;
+    const { phase, finalizers, labels, annotations } = resource.metadata;
     const version = String(revision);
     const updated = this.#environment.timestamp();
     const metadata = assembleMetadata({

@@ -15,42 +15,50 @@ export interface EncodedResource {
   decode(): Resource;
 }
 
-/** Tells what is encoded from what is there. */
-class Encoded {
-  readonly resource: EncodedResource;
-  constructor(resource: EncodedResource) {
-    this.resource = resource;
-  }
-}
-
 /** One resource of a kind: what readers see, and above it what is on its way to the disk. There are millions: each field counts. */
 export class Entry {
   readonly id: string;
-  #held: Resource | Encoded | undefined;
+  protected held: Resource | EncodedResource | undefined;
   /** The newest write that is not durable yet. */
   staged: StagedWrite | undefined;
 
-  constructor(id: string, encoded?: EncodedResource) {
+  constructor(id: string) {
     this.id = id;
-    this.#held = encoded && new Encoded(encoded);
+    this.held = undefined;
     this.staged = undefined;
   }
 
   /** The durable value; `undefined` while only a create is staged, and once it is gone. */
   get value(): Resource | undefined {
-    const held = this.#held;
-    if (!(held instanceof Encoded)) return held;
-    const value = held.resource.decode();
-    this.#held = value;
-    return value;
+    return this.held as Resource | undefined;
   }
 
   set value(value: Resource | undefined) {
-    this.#held = value;
+    this.held = value;
   }
 
   get present(): boolean {
-    return this.#held !== undefined;
+    return this.held !== undefined;
+  }
+}
+
+/** What was read from disk: decoded when somebody asks for it. A class of its own, so that no other entry looks at what its value is. */
+class LoadedEntry extends Entry {
+  #encoded = true;
+
+  constructor(id: string, encoded: EncodedResource) {
+    super(id);
+    this.held = encoded;
+  }
+
+  override get value(): Resource | undefined {
+    if (this.#encoded) this.value = (this.held as EncodedResource).decode();
+    return this.held as Resource | undefined;
+  }
+
+  override set value(value: Resource | undefined) {
+    this.#encoded = false;
+    this.held = value;
   }
 }
 
@@ -151,7 +159,7 @@ export class Collection {
   /** Puts in what was read from disk. `false` when the id is taken. */
   load(id: string, encoded: EncodedResource): boolean {
     if (this.entries.has(id)) return false;
-    const entry = new Entry(id, encoded);
+    const entry = new LoadedEntry(id, encoded);
     this.entries.set(id, entry);
     this.ordered.add(entry);
     this.size++;
