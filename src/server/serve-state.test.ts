@@ -134,6 +134,26 @@ describe('where it listens', () => {
     await serve();
   });
 
+  test('the socket of a server that took the place of another outlives that other one, whenever it came', async () => {
+    const path = join(directory, 'run/api.sock');
+    const get = async (server: Server): Promise<void> =>
+      expect(await call(clientOf(server), stateService.get, { ...kind, id: 'x' })).toMatchObject({ code: grpcCodes.notFound });
+    const first = await serve();
+    await rm(path);
+    const second = await serve();
+    await first.stop();
+    await get(second);
+    // It comes while the one before it still lets its calls end.
+    const ended = second.stop(200);
+    while ((await stat(path).catch(() => undefined)) !== undefined) await environment.sleep(1);
+    const third = await serve();
+    await ended;
+    await get(third);
+    expect(await readdir(join(directory, 'run'))).toEqual(['api.sock']);
+    await third.stop();
+    expect(await readdir(join(directory, 'run'))).toEqual([]);
+  });
+
   test('a file that is no socket is left alone', async () => {
     await writeFile(join(directory, 'file'), 'mine');
     await expect(serve({ listen: ['unix:file'] })).rejects.toMatchObject({ code: 'Invalid' });

@@ -72,8 +72,12 @@ export async function serveState(options: ServeStateOptions): Promise<Server> {
   const server = new GrpcServer(environment, methods, checkLimits({ ...defaultLimits, ...options.limits }));
   const tracked = environment.open.track('server');
   const bound: string[] = [];
+  const sockets = new Map<string, string>();
   try {
-    for (const address of addresses) bound.push(await bind(server, address, environment));
+    for (const address of addresses) {
+      bound.push(await bind(server, address, environment));
+      if (address.kind === 'unix') sockets.set(address.path, (await environment.files.stat(address.path))?.identity ?? '');
+    }
   } catch (error) {
     await server.close(0);
     tracked[Symbol.dispose]();
@@ -82,8 +86,11 @@ export async function serveState(options: ServeStateOptions): Promise<Server> {
   let stopped: Promise<void> | undefined;
   const stop = async (graceMs: number): Promise<void> => {
     stopping.abort();
-    await server.close(graceMs);
-    for (const address of addresses) if (address.kind === 'unix') await environment.files.remove(address.path);
+    // The system removes the path of a socket that is closed, whoever's it is by now.
+    const putBack = await setAside(sockets, environment);
+    const closed = server.close(graceMs);
+    await putBack();
+    await closed;
     tracked[Symbol.dispose]();
   };
   const stopOnce = (graceMs = 2_000): Promise<void> => {
@@ -125,6 +132,27 @@ async function bind(server: GrpcServer, address: ListenAddress, environment: Env
   const host = address.host.replace(/^\[|\]$/g, '');
   const port = await listen(server, { host, port: address.port }, `${address.host}:${address.port}`);
   return `grpc://${address.host}:${port}`;
+}
+
+/** Moves sockets away that have taken the place of ours, as after somebody removed ours and started another server. */
+async function setAside(sockets: ReadonlyMap<string, string>, { files, log }: Environment): Promise<() => Promise<void>> {
+  const move = async (from: string, to: string): Promise<void> => {
+    try {
+      await files.rename(from, to);
+    } catch (error) {
+      // A server must end all the same.
+      log.log('warn', 'the socket of another server could not be moved out of the way, and back', { path: from, error });
+    }
+  };
+  const foreign: string[] = [];
+  for (const [path, identity] of sockets) {
+    const found = await files.stat(path);
+    if (found !== undefined && found.identity !== identity) foreign.push(path);
+  }
+  for (const path of foreign) await move(path, `${path}~`);
+  return async () => {
+    for (const path of foreign) await move(`${path}~`, path);
+  };
 }
 
 /** Whether somebody takes connections there. */
