@@ -1,5 +1,6 @@
 // Serves fresh stores on unix sockets for a program in another language: one JSON request a line on standard input,
 // one JSON answer a line on standard output. { "open": "memory" | "sqlite" } → { "address" }, { "close": address } → {}.
+// { "replace": address } → {}: another, empty store stands behind the address.
 // { "line": address, "seed" } → { "address" } of an unsteady line to it, until it is closed. { "soak": address, "line",
 // "kinds", "ids", "operations", "seed" } → {} begins to write and to watch with our client, { "views": true } →
 // { "views", "cuts" } waits for what it saw.
@@ -17,19 +18,27 @@ import { follow, write } from './soak.mjs';
 
 const environment = nodeEnvironment();
 const open = new Map();
+const replacements = new Map();
 const lines = new Set();
 
-async function openStore(kind) {
-  const directory = await mkdtemp(join(tmpdir(), 'interop-'));
+async function openStore(kind, directory) {
+  directory ??= await mkdtemp(join(tmpdir(), 'interop-'));
   const state =
     kind === 'sqlite' ? await openSqliteState({ file: join(directory, 'state.db'), environment }) : memoryState({ environment });
   const control = { version: '0', pid: process.pid, store: `${kind}:` };
   const server = await serveState({ state, environment, listen: ['unix:s'], directory, control });
   const address = server.addresses[0];
-  open.set(address, async () => {
+  const end = async () => {
     await server.stop(500);
     await state[Symbol.asyncDispose]();
+  };
+  open.set(address, async () => {
+    await end();
     await rm(directory, { recursive: true, force: true });
+  });
+  replacements.set(address, async () => {
+    await end();
+    await openStore(kind, directory);
   });
   return { address };
 }
@@ -67,6 +76,10 @@ async function endSoak() {
 
 async function answerTo(request) {
   if (request.open !== undefined) return openStore(request.open);
+  if (request.replace !== undefined) {
+    await replacements.get(request.replace)();
+    return {};
+  }
   if (request.line !== undefined && request.soak === undefined) return openLine(request.line, request.seed);
   if (request.soak !== undefined) return beginSoak(request);
   if (request.views !== undefined) return endSoak();

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/cosi-project/runtime/api/v1alpha1"
 	"github.com/cosi-project/runtime/pkg/resource"
 	"github.com/cosi-project/runtime/pkg/resource/meta"
 	"github.com/cosi-project/runtime/pkg/resource/protobuf"
@@ -20,6 +21,7 @@ import (
 	"github.com/cosi-project/runtime/pkg/state/conformance"
 	"github.com/cosi-project/runtime/pkg/state/impl/inmem"
 	"github.com/cosi-project/runtime/pkg/state/impl/namespaced"
+	"github.com/cosi-project/runtime/pkg/state/protobuf/client"
 )
 
 const describedType = "Described.example.dev"
@@ -130,4 +132,93 @@ func TestQueries(t *testing.T) {
 		require.Equal(t, answers[2], answers[0], said)
 		require.Equal(t, answers[2], answers[1], said)
 	}
+}
+
+// TestLarge writes, lists and watches resources near the limit, with the windows and limits that clients of Go have.
+func TestLarge(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 6*limit)
+	defer cancel()
+	store := openState(t, "memory")
+	kind := resource.NewMetadata("default", describedType, "", resource.VersionUndefined)
+	// Both forms of the text travel, so this is about 3.8 MB.
+	text := strings.Repeat("x", 1_900_000)
+	for _, id := range []string{"a", "b"} {
+		require.NoError(t, store.Create(ctx, newDescribed(id, text)))
+	}
+	require.Error(t, store.Create(ctx, newDescribed("c", strings.Repeat("x", 1_990_000))), "it could never be sent")
+	list, err := store.List(ctx, kind)
+	require.NoError(t, err)
+	require.Len(t, list.Items, 2)
+
+	single := make(chan state.Event)
+	require.NoError(t, store.WatchKind(ctx, kind, single, state.WithBootstrapContents(true)))
+	aggregated := make(chan []state.Event)
+	require.NoError(t, store.WatchKindAggregated(ctx, kind, aggregated, state.WithBootstrapContents(true)))
+	var pending []state.Event
+	readers := []func() state.Event{
+		func() state.Event { return receive(ctx, t, single) },
+		func() state.Event {
+			for len(pending) == 0 {
+				pending = receive(ctx, t, aggregated)
+			}
+			first := pending[0]
+			pending = pending[1:]
+			return first
+		},
+	}
+	for _, next := range readers {
+		for _, id := range []string{"a", "b"} {
+			event := next()
+			require.Equal(t, state.Created, event.Type, "%v", event.Error)
+			require.Equal(t, id, event.Resource.Metadata().ID())
+		}
+		require.Equal(t, state.Bootstrapped, next().Type)
+	}
+	_, err = safe.StateUpdateWithConflicts(ctx, store, newDescribed("a", "").Metadata(), func(found *described) error {
+		found.Metadata().Labels().Set("changed", "yes")
+		return nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, store.Destroy(ctx, newDescribed("b", "").Metadata()))
+	for _, next := range readers {
+		event := next()
+		require.Equal(t, state.Updated, event.Type, "%v", event.Error)
+		require.Nil(t, event.Old, "both values are more than a message")
+		require.Equal(t, text, event.Resource.(*described).TypedSpec().Value.Value) //nolint:forcetypeassert
+		require.Equal(t, state.Destroyed, next().Type)
+	}
+}
+
+func receive[Item any](ctx context.Context, t *testing.T, from <-chan Item) Item {
+	t.Helper()
+	select {
+	case item := <-from:
+		return item
+	case <-ctx.Done():
+		require.Fail(t, "nothing came")
+		panic("not reached")
+	}
+}
+
+// TestReplacedStore puts another store behind the address of a watch, which must not go on as if nothing had happened.
+func TestReplacedStore(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*limit)
+	defer cancel()
+	address, _ := serve(t, "memory")
+	store := state.WrapCore(client.NewAdapter(v1alpha1.NewStateClient(connect(t, address))))
+	kind := resource.NewMetadata("default", describedType, "", resource.VersionUndefined)
+	events := make(chan state.Event)
+	require.NoError(t, store.WatchKind(ctx, kind, events))
+	require.NoError(t, store.Create(ctx, newDescribed("a", "")))
+	event := receive(ctx, t, events)
+	require.Equal(t, state.Created, event.Type, "%v", event.Error)
+	require.NotEmpty(t, event.Bookmark)
+
+	_, err := started.ask(request{Replace: address})
+	require.NoError(t, err)
+	event = receive(ctx, t, events)
+	require.Equal(t, state.Errored, event.Type)
+	require.True(t, state.IsInvalidWatchBookmarkError(event.Error), "%v", event.Error)
+	require.True(t, state.IsInvalidWatchBookmarkError(
+		store.WatchKind(ctx, kind, events, state.WithKindStartFromBookmark([]byte{}))), "an empty bookmark is no place either")
 }

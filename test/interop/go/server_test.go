@@ -32,6 +32,7 @@ type servers struct {
 type request struct {
 	Open       string `json:"open,omitempty"`
 	Close      string `json:"close,omitempty"`
+	Replace    string `json:"replace,omitempty"`
 	Line       string `json:"line,omitempty"`
 	Soak       string `json:"soak,omitempty"`
 	Kinds      []kind `json:"kinds,omitempty"`
