@@ -52,6 +52,23 @@ test('a bundle is checked as a whole: every problem with its resource and path, 
   expect(good).toMatchObject({ problems: [], resources: [{ spec: { n: 1, unit: 'm' } }] });
 });
 
+test('a bundle that is larger than a request may be is checked all the same, each problem at its place', async () => {
+  const client = await controlOf({ validate: (resource) => things.from(makeResource(resource)) });
+  // 12 MB, some of it in one resource that is a request by itself.
+  const size = (index: number): number => (index === 5 ? 3_000_000 : 20_000);
+  const bundle = Array.from({ length: 450 }, (_, index) => thing(`t${index}`, { n: index, unit: 'x'.repeat(size(index)) }));
+  const good = await client.validate(bundle);
+  expect(good.problems).toEqual([]);
+  expect(good.resources.map(({ metadata }) => metadata.id)).toEqual(bundle.map(({ metadata }) => metadata.id));
+  const bad = await client.validate(bundle.map((one, index) => (index % 200 === 199 ? thing('bad', {}) : one)));
+  expect(bad.resources).toEqual([]);
+  expect(bad.problems.map(({ index, path }) => [index, path])).toEqual([
+    [199, 'spec.n'],
+    [399, 'spec.n'],
+  ]);
+  expect(await client.validate([])).toEqual({ problems: [], resources: [] });
+});
+
 test('readiness, notes and the graph come as the program tells them', async () => {
   const note = {
     controller: 'c',

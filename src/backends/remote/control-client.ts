@@ -31,12 +31,25 @@ export class ControlClient {
   async validate(
     resources: readonly Resource[],
   ): Promise<{ readonly problems: readonly BundleProblem[]; readonly resources: readonly Resource[] }> {
-    const request = { resource: resources.map((resource): WireResource => this.#codec.toWire(resource)) };
-    const answer = await this.#calls.unary(controlService.validate, request, context);
-    return {
-      problems: answer.problem.map(({ index, path, message }) => ({ index, path, message })),
-      resources: answer.resource.map((wire) => this.#codec.read(wire)),
-    };
+    const problems: BundleProblem[] = [];
+    const valid: Resource[] = [];
+    // Each is checked by itself, so a bundle that is larger than a request may be is checked in parts.
+    for (let start = 0; start < resources.length; ) {
+      let end = start;
+      let bytes = 0;
+      const resource: WireResource[] = [];
+      for (; end < resources.length; end++) {
+        const next = resources[end] as Resource;
+        bytes += this.#codec.encode(next).length;
+        if (resource.length > 0 && bytes > partBytes) break;
+        resource.push(this.#codec.toWire(next));
+      }
+      const answer = await this.#calls.unary(controlService.validate, { resource }, context);
+      for (const { index, path, message } of answer.problem) problems.push({ index: start + index, path, message });
+      for (const wire of answer.resource) valid.push(this.#codec.read(wire));
+      start = end;
+    }
+    return { problems, resources: problems.length > 0 ? [] : valid };
   }
 
   /** `undefined`: the type cannot tell, or the resource does not exist (then `version` is empty). */
@@ -75,4 +88,6 @@ export class ControlClient {
   }
 }
 
+/** So much of a bundle is sent at once, bytes: half of what a server takes. */
+const partBytes = 2 * 1024 * 1024;
 const context = { call: 'control', deadlineMs: defaultDeadlineMs } as const;
