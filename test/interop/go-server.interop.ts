@@ -1,10 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
 import { openRemoteState } from '../../src/backends/remote/index.ts';
 import { nodeEnvironment } from '../../src/environment/index.ts';
 import { createRuntime, destroyController } from '../../src/runtime/index.ts';
+import { serveState } from '../../src/server/index.ts';
+import type { StateEvent } from '../../src/state/index.ts';
+import { wrapCore } from '../../src/state/index.ts';
 import { stateConformance } from '../../src/testing/index.ts';
 import { differences, sometimes } from './differences.ts';
 
@@ -87,6 +93,33 @@ describe('a server of Go, through our client', () => {
     stop.abort();
     await running;
     await core[Symbol.asyncDispose]();
+  });
+
+  test('a server of ours may stand before it: what its store cannot say is not waited for', async () => {
+    await using server = await goServer();
+    const folder = await mkdtemp(join(tmpdir(), 'steadystate-'));
+    const middle = await openRemoteState({ address: server.address, environment });
+    const control = { version: '0', pid: process.pid, store: server.address };
+    const ours = await serveState({ state: middle, environment, listen: ['unix:s'], directory: folder, control });
+    const core = await openRemoteState({ address: ours.addresses[0] as string, environment });
+    const state = wrapCore(core, { environment });
+    expect(state.capabilities).toEqual(capabilities);
+    const kind = { namespace: 'default', type: 'As.example.dev' };
+    const { metadata } = await state.create({ metadata: { ...kind, id: 'a', finalizers: ['f'] }, spec: {} });
+    const first = async (watch: AsyncIterable<StateEvent | readonly StateEvent[]>) => {
+      for await (const next of watch) return [next].flat()[0]?.type;
+      return undefined;
+    };
+    expect(await first(await state.watch(metadata))).toBe('created');
+    expect(await first(await state.watchKind(kind, { bootstrapContents: true }))).toBe('created');
+    const kinds = await state.watchKinds([kind]);
+    const gone = state.teardownAndDestroy(metadata);
+    await state.watchFor(metadata, { phases: ['tearingDown'] });
+    await state.removeFinalizer(metadata, 'f');
+    await gone;
+    expect(await first(kinds)).toBe('updated');
+    for (const part of [core, ours, middle]) await part[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
   });
 
   test('every difference is a case', () => {

@@ -122,7 +122,6 @@ class RemoteCore implements RemoteState {
     this.#calls = calls;
     this.#environment = options.environment;
     this.#codec = new ResourceCodec(options.registry);
-    this.#watches = new WatchSources({ calls, environment: options.environment, codec: this.#codec, ours: info !== undefined });
     this.#close = close;
     this.control = info && new ControlClient(calls, info, this.#codec);
     if (info !== undefined) {
@@ -136,6 +135,13 @@ class RemoteCore implements RemoteState {
         : (Object.fromEntries(
             Object.keys(noCapabilities).map((name) => [name, info.capabilities.includes(name)]),
           ) as unknown as Capabilities);
+    this.#watches = new WatchSources({
+      calls,
+      environment: options.environment,
+      codec: this.#codec,
+      ours: info !== undefined,
+      capabilities: this.capabilities,
+    });
   }
 
   async get<Spec>(pointer: Pointer<Spec>, options: ReadOptions = {}): Promise<Resource<Spec>> {

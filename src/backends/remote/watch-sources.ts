@@ -2,7 +2,7 @@ import type { ServiceError } from '@grpc/grpc-js';
 import type { Environment } from '../../environment/index.ts';
 import type { Kind, Pointer, ResourceQuery } from '../../resource/index.ts';
 import { compileQuery } from '../../resource/index.ts';
-import type { CallOptions, EventSource, WatchKindOptions } from '../../state/index.ts';
+import type { CallOptions, Capabilities, EventSource, WatchKindOptions } from '../../state/index.ts';
 import { checkWatchOptions, closed, unsupported } from '../../state/index.ts';
 import type { ResourceCodec, WatchResponse, WireWatchOptions } from '../../wire/index.ts';
 import { controlService, decodeEvent, stateService } from '../../wire/index.ts';
@@ -17,6 +17,8 @@ export interface WatchSourcesOptions {
   readonly codec: ResourceCodec;
   /** The server has our control service. */
   readonly ours: boolean;
+  /** What the store behind it can: a server of ours may stand before one of others. */
+  readonly capabilities: Pick<Capabilities, 'globalRevision' | 'multiKindWatch'>;
 }
 
 /** Whether a watch has a place to go on from at its start: the bookmark that is asked for, that of the present value, or none. */
@@ -48,7 +50,8 @@ export class WatchSources {
     checkWatchOptions(options);
     if (!this.#options.ours) return this.#eachKind(kinds, options);
     const kind = kinds.map(({ namespace, type }) => ({ namespace, type }));
-    return this.#source(options, 'asked', (wire) =>
+    // Without an order over kinds there are no places either.
+    return this.#source(options, this.#options.capabilities.multiKindWatch ? 'asked' : 'none', (wire) =>
       this.#options.calls.stream(controlService.watchKinds, { kind, options: wire }, options.span),
     );
   }
@@ -73,7 +76,7 @@ export class WatchSources {
     place: FirstPlace,
     open: (wire: WireWatchOptions) => ReturnType<Calls['stream']>,
   ): Promise<EventSource> {
-    const { calls, codec, environment, ours } = this.#options;
+    const { calls, capabilities, codec, environment, ours } = this.#options;
     checkWatchOptions(options);
     checkQueryForOthers(options, ours);
     // A bookmark at the start makes every watch of a kind resumable from its first moment.
@@ -84,8 +87,8 @@ export class WatchSources {
     const source: RemoteSource = new RemoteSource({
       environment,
       hideFirstNoop: ask,
-      // A server of ours gives it at once.
-      awaitBookmark: ours && comes,
+      // A store of ours gives it at once.
+      awaitBookmark: capabilities.globalRevision && comes,
       from: options.startFromBookmark,
       repeatable: options.bootstrapContents === true,
       tellsCaughtUp: place === 'asked' && ours,
