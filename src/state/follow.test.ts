@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { memoryState } from '../backends/memory/index.ts';
-import { SteadystateError } from '../resource/index.ts';
+import type { Resource } from '../resource/index.ts';
+import { Bytes, SteadystateError } from '../resource/index.ts';
 import { manualEnvironment } from '../testing/index.ts';
 import type { CoreState, EventSource, StateEvent, Watch, WatchKindOptions } from './index.ts';
 import { createWatch, sourceOf, wrapCore } from './index.ts';
@@ -177,6 +178,35 @@ describe('follow', () => {
     reader.events.length = 0;
     await store.create(thing('later'));
     expect(await reader.take()).toEqual(['created later']);
+    await reader.close();
+  });
+
+  test('a cut within a coalesced stretch tells nothing twice', async () => {
+    await using store = memoryState({ environment });
+    const [a, b] = [await store.create(thing('a')), await store.create(thing('b'))];
+    const begun = Bytes.from(new Uint8Array([1]));
+    const coalesced = (resource: Resource): StateEvent => ({ type: 'created', resource, bookmark: begun, resync: true });
+    const rounds: StateEvent[][] = [
+      [coalesced(a), { type: 'errored', error: new SteadystateError('Unavailable', 'the line was cut') }],
+      [coalesced(a), coalesced(b)],
+    ];
+    const core: CoreState = Object.create(store, {
+      watchKind: {
+        value: async (_kind: unknown, options: WatchKindOptions = {}) => {
+          const round = rounds.shift() ?? [];
+          const source: EventSource = {
+            ended: false,
+            take: (max) => round.splice(0, max),
+            whenReady: (callback) => void (round.length > 0 && callback()),
+            close: () => {},
+          };
+          return createWatch(source, { environment, signal: options.signal });
+        },
+      },
+    }) as CoreState;
+    const reader = await following(wrapCore(core, { environment }));
+    await environment.advance(1_000);
+    expect(await reader.take()).toEqual(['created a', 'created b']);
     await reader.close();
   });
 

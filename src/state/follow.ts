@@ -126,8 +126,13 @@ class FollowSource implements EventSource {
       this.#delayMs = firstDelayMs;
     }
     if (this.#resync !== undefined) return this.#seeResync(event, out);
-    if (event.type === 'created' || event.type === 'updated') this.#known.set(event.resource.metadata.id, event.resource);
-    else if (event.type === 'destroyed') this.#known.delete(event.resource.metadata.id);
+    if (event.type === 'created' || event.type === 'updated') {
+      const { id, uid, version } = event.resource.metadata;
+      const known = this.#known.get(id)?.metadata;
+      this.#known.set(id, event.resource);
+      // A cut within a coalesced stretch is resumed from where that began: what was told already comes again.
+      if (known?.version === version && known.uid === uid) return;
+    } else if (event.type === 'destroyed') this.#known.delete(event.resource.metadata.id);
     else if (event.type === 'bootstrapped') this.#bootstrapped = true;
     out.push(event);
   }
