@@ -225,6 +225,23 @@ test('what comes behind the end of a stream does not harm the others', async () 
   expect(await raw.end(7)).toMatchObject(notFound);
 });
 
+test('what was on its way when a call was refused is no fault of the client', async () => {
+  await using world = await World.serve('unix');
+  const raw = new RawClient(world.socket());
+  raw.send(greeting);
+  const last = 2 * 1_500 - 1;
+  const unknown = callHeaders('/no.Service/Call');
+  for (let stream = 1; stream <= last; stream += 2) raw.send(headers(stream, flags.endHeaders, stream % 4 === 1 ? unknown : noPath));
+  await raw.next(({ type, stream }) => type === types.reset && stream === last);
+  expect(await raw.answers()).toBe(true);
+  for (let stream = 1; stream <= last; stream += 2) raw.send(frame(types.data, 0, stream, getRequest('a')), body(stream));
+  raw.send(headers(last + 2), body(last + 2));
+  expect(await raw.end(last + 2)).toMatchObject(notFound);
+  // Behind the end there is nothing more to come.
+  raw.send(...Array.from({ length: 1_500 }, () => body(1)));
+  expect(await raw.farewell()).toBe(codes.calm);
+});
+
 test('answers keep to the windows of the client, in frames that it takes', async () => {
   await using world = await World.serve('unix');
   const text = 'x'.repeat(100_000);

@@ -75,6 +75,8 @@ export class ServerSession implements StreamCarrier, FrameSink {
   readonly #stalled = new Set<ServerStream>();
   readonly #waiting = new Set<ServerStream>();
   #unread = 0;
+  /** Streams that ended here before the client had said all: the rest may be on its way, which is no fault of it. */
+  readonly #late = new Set<number>();
   /** Those that have been answered: they are known until the answer is on its way. */
   #leaving: ServerStream[] = [];
   readonly #resets: Allowance;
@@ -193,6 +195,7 @@ export class ServerSession implements StreamCarrier, FrameSink {
     this.#streams.delete(stream.id);
     this.#stalled.delete(stream);
     this.#waiting.delete(stream);
+    if (!stream.remoteEnded) this.#expectLate(stream.id);
     if (this.#closing) this.touch();
   }
 
@@ -310,8 +313,9 @@ export class ServerSession implements StreamCarrier, FrameSink {
     const isLast = (flags & flagBits.endStream) !== 0;
     this.#consumed += counted;
     this.#creditConnection();
-    if (stream === undefined || stream.remoteEnded) return this.#afterEnd(stream);
-    if (from === to && !isLast) this.#oddity();
+    const isEmpty = from === to && !isLast;
+    if (stream === undefined || stream.remoteEnded) return this.#afterEnd(id, stream, isLast, isEmpty);
+    if (isEmpty) this.#oddity();
     stream.receive(bytes.subarray(from, to), counted);
     if (isLast) stream.receiveEnd();
   }
@@ -319,17 +323,17 @@ export class ServerSession implements StreamCarrier, FrameSink {
   headers(id: number, endStream: boolean, bytes: Buffer, start: number, end: number): void {
     // Whatever becomes of them, later ones depend on the table.
     const list = this.#unpacker.unpack(bytes, start, end);
-    if (id <= this.#lastStream) return this.#trailers(this.#streams.get(id), endStream, list);
+    if (id <= this.#lastStream) return this.#trailers(id, endStream, list);
     // What begins after the farewell is as good as never sent.
     if (this.#closing) return;
     this.#lastStream = id;
-    if (this.#streams.size >= this.#options.mostStreams) return this.#refuse(id, errorCodes.refusedStream);
+    if (this.#streams.size >= this.#options.mostStreams) return this.#refuse(id, errorCodes.refusedStream, endStream);
     if (list.tooLarge) {
       this.output.headers(id, fieldsTooLarge, true);
-      return this.#refuse(id, errorCodes.none);
+      return this.#refuse(id, errorCodes.none, endStream);
     }
     const head = readHead(list);
-    if (head === undefined) return this.#refuse(id, errorCodes.protocol);
+    if (head === undefined) return this.#refuse(id, errorCodes.protocol, endStream);
     const stream = new ServerStream(id, head, this, this.#streamSendWindow);
     this.#streams.set(id, stream);
     this.#owner.stream(stream);
@@ -337,8 +341,9 @@ export class ServerSession implements StreamCarrier, FrameSink {
   }
 
   /** Headers behind a body: nothing in them is of use. */
-  #trailers(stream: ServerStream | undefined, endStream: boolean, list: HeaderList): void {
-    if (stream === undefined || stream.remoteEnded) return this.#afterEnd(stream);
+  #trailers(id: number, endStream: boolean, list: HeaderList): void {
+    const stream = this.#streams.get(id);
+    if (stream === undefined || stream.remoteEnded) return this.#afterEnd(id, stream, endStream, false);
     if (endStream && areTrailers(list)) return stream.receiveEnd();
     this.#useReset();
     stream.reset(errorCodes.protocol);
@@ -349,11 +354,13 @@ export class ServerSession implements StreamCarrier, FrameSink {
     if (stream === undefined) return;
     this.#useReset();
     this.forget(stream);
+    this.#late.delete(id);
     stream.finish();
   }
 
   /** A stream that we reset because of what the client did is as much work as one that the client resets. */
-  #refuse(id: number, code: number): void {
+  #refuse(id: number, code: number, endStream: boolean): void {
+    if (!endStream) this.#expectLate(id);
     const at = this.output.frame(frameTypes.reset, 0, id, 4);
     this.output.room.writeUInt32BE(code, at);
     this.touch();
@@ -368,10 +375,20 @@ export class ServerSession implements StreamCarrier, FrameSink {
     if (!this.#odd.use(this.#options.elapsed())) fault(errorCodes.enhanceYourCalm, 'too many frames are of no use');
   }
 
-  /** Something came behind the end. It may have been on its way when the stream was reset here; else the client is told. */
-  #afterEnd(stream: ServerStream | undefined): void {
-    this.#oddity();
+  /** Something came behind the end of a stream. */
+  #afterEnd(id: number, stream: ServerStream | undefined, isLast: boolean, isEmpty: boolean): void {
+    if (!this.#late.has(id) || isEmpty) this.#oddity();
+    if (isLast) this.#late.delete(id);
     stream?.reset(errorCodes.streamClosed);
+  }
+
+  #expectLate(id: number): void {
+    this.#late.add(id);
+    if (this.#late.size <= this.#options.mostStreams) return;
+    for (const oldest of this.#late) {
+      this.#late.delete(oldest);
+      return;
+    }
   }
 
   #settings(flags: number, id: number, bytes: Buffer, start: number, end: number): void {
