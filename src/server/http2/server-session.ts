@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net';
-import { Allowance } from './allowance.ts';
 import type { FrameHead, FrameSink } from './frame-reader.ts';
 import { FrameReader } from './frame-reader.ts';
 import {
@@ -18,6 +17,7 @@ import {
 import type { HeaderList } from './hpack.ts';
 import { HeaderUnpacker, packHeaders, UnpackError } from './hpack.ts';
 import { Output } from './output.ts';
+import { Patience } from './patience.ts';
 import { areTrailers, readHead } from './request-head.ts';
 import type { StreamCarrier } from './server-stream.ts';
 import { ServerStream, streamWindow } from './server-stream.ts';
@@ -34,11 +34,6 @@ const unreadBytes = 16 * 1024 * 1024;
 /** Headers of one request, unpacked: bytes and fields. */
 const listBytes = 16 * 1024;
 const listFields = 64;
-/** Frames that are of no use, though allowed: so many at once, and so many a second. */
-const oddities = [1_000, 100] as const;
-/** Streams that a client resets, a second; at once, as many as it may have open. */
-const resetsPerSecond = 200;
-
 const fieldsTooLarge = packHeaders({ ':status': '431' });
 
 /** Who is told what a client begins. Nothing here may throw. */
@@ -75,12 +70,9 @@ export class ServerSession implements StreamCarrier, FrameSink {
   readonly #stalled = new Set<ServerStream>();
   readonly #waiting = new Set<ServerStream>();
   #unread = 0;
-  /** Streams that ended here before the client had said all: the rest may be on its way, which is no fault of it. */
-  readonly #late = new Set<number>();
   /** Those that have been answered: they are known until the answer is on its way. */
   #leaving: ServerStream[] = [];
-  readonly #resets: Allowance;
-  readonly #odd: Allowance;
+  readonly #patience: Patience;
   readonly #reader: FrameReader;
   #greeted = false;
   #lastStream = 0;
@@ -97,9 +89,7 @@ export class ServerSession implements StreamCarrier, FrameSink {
     this.#socket = socket;
     this.#owner = owner;
     this.#options = options;
-    const now = options.elapsed();
-    this.#resets = new Allowance(options.mostStreams, resetsPerSecond, now);
-    this.#odd = new Allowance(...oddities, now);
+    this.#patience = new Patience(options.mostStreams, options.elapsed);
     this.#reader = new FrameReader(this, options.elapsed);
     socket.on('data', (chunk: Buffer) => this.#read(chunk));
     socket.on('error', () => {});
@@ -195,7 +185,7 @@ export class ServerSession implements StreamCarrier, FrameSink {
     this.#streams.delete(stream.id);
     this.#stalled.delete(stream);
     this.#waiting.delete(stream);
-    if (!stream.remoteEnded) this.#expectLate(stream.id);
+    if (!stream.remoteEnded) this.#patience.expect(stream.id);
     if (this.#closing) this.touch();
   }
 
@@ -292,15 +282,15 @@ export class ServerSession implements StreamCarrier, FrameSink {
       case frameTypes.goAway:
         if (stream !== 0) fault(errorCodes.protocol, 'a farewell is of the connection');
         // The client begins nothing more; what it has begun goes on.
-        return this.#oddity();
+        return this.#patience.oddity();
       case frameTypes.priority:
         expectBytes(5, start, end);
         if (stream === 0) fault(errorCodes.protocol, 'a priority is of a stream');
-        return this.#oddity();
+        return this.#patience.oddity();
       case frameTypes.pushPromise:
         return fault(errorCodes.protocol, 'clients do not push');
       default:
-        return this.#oddity();
+        return this.#patience.oddity();
     }
   }
 
@@ -315,7 +305,7 @@ export class ServerSession implements StreamCarrier, FrameSink {
     this.#creditConnection();
     const isEmpty = from === to && !isLast;
     if (stream === undefined || stream.remoteEnded) return this.#afterEnd(id, stream, isLast, isEmpty);
-    if (isEmpty) this.#oddity();
+    if (isEmpty) this.#patience.oddity();
     stream.receive(bytes.subarray(from, to), counted);
     if (isLast) stream.receiveEnd();
   }
@@ -345,61 +335,42 @@ export class ServerSession implements StreamCarrier, FrameSink {
     const stream = this.#streams.get(id);
     if (stream === undefined || stream.remoteEnded) return this.#afterEnd(id, stream, endStream, false);
     if (endStream && areTrailers(list)) return stream.receiveEnd();
-    this.#useReset();
+    this.#patience.reset();
     stream.reset(errorCodes.protocol);
   }
 
   #reset(id: number): void {
     const stream = this.#known(id);
     if (stream === undefined) return;
-    this.#useReset();
+    this.#patience.reset();
     this.forget(stream);
-    this.#late.delete(id);
+    this.#patience.expectNothing(id);
     stream.finish();
   }
 
   /** A stream that we reset because of what the client did is as much work as one that the client resets. */
   #refuse(id: number, code: number, endStream: boolean): void {
-    if (!endStream) this.#expectLate(id);
+    if (!endStream) this.#patience.expect(id);
     const at = this.output.frame(frameTypes.reset, 0, id, 4);
     this.output.room.writeUInt32BE(code, at);
     this.touch();
-    this.#useReset();
+    this.#patience.reset();
   }
 
-  #useReset(): void {
-    if (!this.#resets.use(this.#options.elapsed())) fault(errorCodes.enhanceYourCalm, 'too many streams are reset');
-  }
-
-  #oddity(): void {
-    if (!this.#odd.use(this.#options.elapsed())) fault(errorCodes.enhanceYourCalm, 'too many frames are of no use');
-  }
-
-  /** Something came behind the end of a stream. */
   #afterEnd(id: number, stream: ServerStream | undefined, isLast: boolean, isEmpty: boolean): void {
-    if (!this.#late.has(id) || isEmpty) this.#oddity();
-    if (isLast) this.#late.delete(id);
+    this.#patience.afterEnd(id, isLast, isEmpty);
     stream?.reset(errorCodes.streamClosed);
-  }
-
-  #expectLate(id: number): void {
-    this.#late.add(id);
-    if (this.#late.size <= this.#options.mostStreams) return;
-    for (const oldest of this.#late) {
-      this.#late.delete(oldest);
-      return;
-    }
   }
 
   #settings(flags: number, id: number, bytes: Buffer, start: number, end: number): void {
     if (id !== 0) fault(errorCodes.protocol, 'settings are of the connection');
     if ((flags & flagBits.ack) !== 0) {
       expectBytes(0, start, end);
-      return this.#oddity();
+      return this.#patience.oddity();
     }
     if ((end - start) % 6 !== 0) fault(errorCodes.frameSize, 'settings have six bytes each');
     for (let at = start; at < end; at += 6) this.#setting(bytes.readUInt16BE(at), bytes.readUInt32BE(at + 2));
-    if (this.#greeted) this.#oddity();
+    if (this.#greeted) this.#patience.oddity();
     this.#greeted = true;
     this.output.frame(frameTypes.settings, flagBits.ack, 0, 0);
     this.touch();
@@ -432,7 +403,8 @@ export class ServerSession implements StreamCarrier, FrameSink {
       bytes.copy(this.output.room, at, start, end);
       return this.touch();
     }
-    if (this.#pong === undefined || bytes.readUInt32BE(start) !== 0 || bytes.readUInt32BE(start + 4) !== this.#pings) return this.#oddity();
+    if (this.#pong === undefined || bytes.readUInt32BE(start) !== 0 || bytes.readUInt32BE(start + 4) !== this.#pings)
+      return this.#patience.oddity();
     const pong = this.#pong;
     this.#pong = undefined;
     pong();
@@ -443,7 +415,7 @@ export class ServerSession implements StreamCarrier, FrameSink {
       const stream = this.#known(id);
       if (stream === undefined) return;
       if (change > 0) return stream.grow(change);
-      this.#useReset();
+      this.#patience.reset();
       return stream.reset(errorCodes.protocol);
     }
     if (change === 0) fault(errorCodes.protocol, 'a window grows by nothing');
