@@ -211,6 +211,8 @@ func openBolt(file string, size int) (measures, error) {
 		return nil, err
 	}
 	since("first-get")
+	// It reads everything before it answers anything.
+	since("ready")
 	list, err := opened.List(ctx, thingPointer(0))
 	if err != nil {
 		return nil, err

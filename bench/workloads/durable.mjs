@@ -87,7 +87,7 @@ export async function readsBesideWrites({ writers, size }) {
 }
 
 /**
- * Opens a store that was filled before, up to the first get and to a list of all.
+ * Opens a store that was filled before, up to the first get, to where it answers everything, and to a list of all.
  * @param {{ file: string, size: number }} options
  */
 export async function durableOpen({ file, size }) {
@@ -98,6 +98,8 @@ export async function durableOpen({ file, size }) {
   const state = await open(file);
   await state.get(pointerOf(size >> 1));
   since('first-get');
+  await state.loaded;
+  since('ready');
   const { items } = await state.list(kind);
   since('first-list');
   check(items.length === size, `${items.length} resources were found`);

@@ -23,6 +23,12 @@ export interface StoreFiles {
 
 export type Verdict = 'refused' | 'right' | `wrong: ${string}`;
 
+/** What a damaged store tells; absent `refused`: everything. */
+type Found = { readonly early: readonly string[] } & (
+  | { readonly opened?: string; readonly refused: string }
+  | { readonly opened: string; readonly written: string; readonly refused?: undefined }
+);
+
 const ends = { main: '', wal: '-wal', holder: '-holder' } as const;
 
 /** Opens damaged stores, thousands of them, in memory where the system has a folder there. */
@@ -76,6 +82,7 @@ export class DamageBench implements Disposable {
   expected(files: StoreFiles): readonly [opened: string, written: string] {
     const found = this.#read(files);
     if (found.refused !== undefined) throw new Error(`the store is refused before it is damaged: ${found.refused}`);
+    if (found.early.length !== pointers.length - 1) throw new Error(`found early: ${found.early.join()}`);
     return [found.opened, found.written];
   }
 
@@ -84,17 +91,15 @@ export class DamageBench implements Disposable {
     // What a refused file left behind in the library is freed between turns only.
     if (this.#attempts % 64 === 0) await new Promise((resolve) => setImmediate(resolve));
     const found = this.#read(files);
+    const early = found.early.filter((row) => !opened.includes(row));
+    if (early.length > 0) return `wrong: a get before all is read answers ${early.join()}`;
     if (found.opened !== undefined && found.opened !== opened) return `wrong: ${found.opened}`;
     if (found.refused !== undefined)
       return found.refused === 'Corrupt' || found.refused === 'Unsupported' ? 'refused' : `wrong: ${found.refused}`;
     return found.written === written ? 'right' : `wrong: after a write ${found.written}`;
   }
 
-  #read(
-    files: StoreFiles,
-  ):
-    | { readonly opened?: string; readonly refused: string }
-    | { readonly opened: string; readonly written: string; readonly refused?: undefined } {
+  #read(files: StoreFiles): Found {
     // A name of its own for each: the library may keep a refused one open.
     const file = join(this.#folder, `${this.#attempts++}.db`);
     for (const [part, end] of Object.entries(ends)) {
@@ -103,8 +108,10 @@ export class DamageBench implements Disposable {
     }
     let store: StoreFile | undefined;
     let opened: string | undefined;
+    let early: readonly string[] = [];
     try {
       store = open(file);
+      early = foundEarly(store);
       opened = contents(store);
       const { revision } = store.opened;
       const write = {
@@ -118,10 +125,10 @@ export class DamageBench implements Disposable {
       store.commit([write], 5000);
       store.close();
       store = open(file);
-      return { opened, written: contents(store) };
+      return { early, opened, written: contents(store) };
     } catch (error) {
       const refused = error instanceof StoreFailure ? error.failure.code : String(error);
-      return { refused, ...(opened !== undefined && { opened }) };
+      return { early, refused, ...(opened !== undefined && { opened }) };
     } finally {
       try {
         store?.close();
@@ -137,10 +144,20 @@ function open(file: string): StoreFile {
   return new StoreFile(openRequest(file));
 }
 
+/** What gets are answered with before all is read, as it stands in the contents. What is not found they wait for. */
+function foundEarly(store: StoreFile): readonly string[] {
+  try {
+    return store
+      .find(pointers)
+      .map(({ pointer: { namespace, type, id }, uid, version, record }) => JSON.stringify([{ namespace, type }, id, uid, version, record]));
+  } catch (error) {
+    if (error instanceof StoreFailure) return [];
+    throw error;
+  }
+}
+
 function contents(store: StoreFile): string {
   const rows: unknown[] = [];
-  // What a get is answered with before all is read.
-  const early = store.find(pointers).map(({ pointer, uid, version, record }) => [pointer, uid, version, record]);
   const kindOf = new Map<number, Kind>();
   for (const { kinds, bytes } of store.load()) {
     for (const [number, of] of kinds) kindOf.set(number, of);
@@ -148,7 +165,7 @@ function contents(store: StoreFile): string {
     while (packed.next()) rows.push([kindOf.get(packed.kind), packed.id, packed.uid, packed.version, packed.record]);
   }
   const { storeId, revision, historyFloor } = store.opened;
-  return JSON.stringify([storeId, revision, rows, early, [kind, other].map((of) => store.history(of, historyFloor, revision))]);
+  return JSON.stringify([storeId, revision, rows, [kind, other].map((of) => store.history(of, historyFloor, revision))]);
 }
 
 /** Bytes with one of them changed. */
