@@ -1,5 +1,5 @@
 import type { InvalidIssue } from '../resource/index.ts';
-import { invalid, isWellFormed, maximumNameBytes, visibleText } from '../resource/index.ts';
+import { invalid, isWellFormed, maximumNameBytes, utf8Length, visibleText } from '../resource/index.ts';
 import type { CreateOptions, DestroyOptions, UpdateOptions } from './options.ts';
 
 const texts = ['owner', 'actor', 'uid', 'currentVersion'] as const;
@@ -16,7 +16,7 @@ export function checkWriteOptions(options: CreateOptions & UpdateOptions & Destr
     issues.push({ path, message: `expected well-formed text, found ${found}` });
   }
   // It travels in a header, and is kept beside each finalizer.
-  const bytes = typeof options.actor === 'string' ? Buffer.byteLength(options.actor) : 0;
+  const bytes = typeof options.actor === 'string' ? utf8Length(options.actor) : 0;
   if (bytes > maximumNameBytes) {
     issues ??= [];
     issues.push({ path: 'actor', message: `must be at most ${maximumNameBytes} UTF-8 bytes, found ${bytes}` });

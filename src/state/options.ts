@@ -27,7 +27,7 @@ export interface ListOptions extends ReadOptions, ResourceQuery {}
 export interface CreateOptions extends CallOptions {
   /** The owner of the new resource. @default '' (nobody) */
   readonly owner?: string;
-  /** Who writes: the store remembers it with the finalizers that this write adds. Never checked. @default '' (nobody said) */
+  /** Who writes: the store remembers it with the finalizers that this write adds. At most 1024 bytes, and never checked against anything. @default '' (nobody said) */
   readonly actor?: string;
 }
 
@@ -38,7 +38,7 @@ export interface UpdateOptions extends CallOptions {
   readonly currentVersion?: string;
   /** The phase that the stored resource must have. @default 'running' */
   readonly expectedPhase?: ResourcePhase | 'any';
-  /** Who writes: the store remembers it with the finalizers that this write adds. Never checked. @default '' (nobody said) */
+  /** Who writes: the store remembers it with the finalizers that this write adds. At most 1024 bytes, and never checked against anything. @default '' (nobody said) */
   readonly actor?: string;
 }
 
