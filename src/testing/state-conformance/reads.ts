@@ -66,7 +66,8 @@ export const readCases: readonly Case[] = [
   {
     name: 'list: one kind only, sorted by the UTF-8 bytes of the ids',
     async run(world) {
-      const sorted = ['A', 'B', 'a', 'a-b', 'a/b', 'aa', 'b', 'z', 'é', '日', '\uffee', '🌍', '\u{10ffff}'];
+      const many = Array.from({ length: 30 }, (_, index) => `z${index + 10}`);
+      const sorted = ['A', 'B', 'a', 'a-b', 'a/b', 'aa', 'b', 'z', ...many, 'é', 'é1', 'ü0', '日', '\uffee', '🌍', '\u{10ffff}'];
       for (const id of sorted.toReversed()) await world.create(id);
       await world.core.create(world.thing('elsewhere', 1, {}, world.otherKind));
       await world.core.create(world.thing('elsewhere', 1, {}, { ...world.kind, namespace: 'other' }));
