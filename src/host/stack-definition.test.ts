@@ -3,6 +3,7 @@ import { isInvalidError } from '../resource/index.ts';
 import { fileDefinition } from './file-definitions.ts';
 import { processDefinition } from './process-definition.ts';
 import { stackDefinition } from './stack-definition.ts';
+import { stackIssues } from './stack-issues.ts';
 
 function problem(spec: unknown): string {
   try {
@@ -134,4 +135,22 @@ test('types have aliases, columns and a JSON schema', () => {
   expect(processDefinition.displayType).toBe('Process');
   expect(processDefinition.printColumns.map(({ name }) => name)).toEqual(['STATE', 'PID', 'RESTARTS', 'READY', 'AGE', 'REASON']);
   expect(stackDefinition.jsonSchema).toMatchObject({ type: 'object', additionalProperties: false, required: ['directory', 'services'] });
+});
+
+test('a row of very many services is checked in a moment, and of very many circles only some are told', () => {
+  const many = 10_000;
+  const services = Object.fromEntries(
+    Array.from({ length: many }, (_, index) => many - 1 - index).map((index) => [
+      `s${index}`,
+      { command: ['x'], dependsOn: index === 0 ? [] : [`s${index - 1}`] },
+    ]),
+  );
+  expect(stackIssues({ services })).toEqual([]);
+  const first = { command: ['x'], dependsOn: Array.from({ length: 50 }, (_, index) => `s${index + 1}`) };
+  const issues = stackIssues({ services: { ...services, s0: first } });
+  expect(issues).toHaveLength(10);
+  expect(issues[0]).toEqual({
+    path: ['services', 's0', 'dependsOn', 0],
+    message: 'services depend on each other in a circle: s1 → s0 → s1; remove one of these',
+  });
 });

@@ -1,9 +1,15 @@
 import { posix } from 'node:path';
+import { walkDependencies } from '../workload/index.ts';
 import { addressOf } from './address.ts';
 import { logsFolder } from './names.ts';
 import { expandPorts, portNames, portTextProblem } from './port-text.ts';
 import type { ReadySpec } from './shared-schemas.ts';
 import { suggestion } from './strict-schema.ts';
+
+/** Of more services than these not all are named. */
+const namesTold = 100;
+/** Who mends these finds the others by the next try. */
+const circlesTold = 10;
 
 /** One thing wrong with a stack as a whole. */
 export interface StackIssue {
@@ -75,11 +81,12 @@ function addressProblem(path: readonly (string | number)[], text: string): strin
 }
 
 function dependencyIssues(name: string, service: Service, stack: Stack): readonly StackIssue[] {
-  const known = Object.keys(stack.services);
   return (service.dependsOn ?? []).flatMap((other, index) => {
     const path = ['services', name, 'dependsOn', index];
     if (other === name) return [{ path, message: 'a service cannot depend on itself; remove this' }];
     if (Object.hasOwn(stack.services, other)) return [];
+    const known = Object.keys(stack.services);
+    if (known.length > namesTold) return [{ path, message: `there is no service ${other}` }];
     return [{ path, message: `there is no service ${other}${suggestion(other, known)}; services are ${known.join(', ')}` }];
   });
 }
@@ -87,24 +94,15 @@ function dependencyIssues(name: string, service: Service, stack: Stack): readonl
 /** One issue for each circle, at the service of it that is named first. */
 function cycleIssues(stack: Stack): readonly StackIssue[] {
   const issues: StackIssue[] = [];
-  const done = new Set<string>();
-  const visit = (name: string, path: readonly string[]): void => {
-    if (done.has(name)) return;
-    for (const [index, other] of (stack.services[name]?.dependsOn ?? []).entries()) {
-      if (!Object.hasOwn(stack.services, other) || other === name) continue;
-      const start = [...path, name].indexOf(other);
-      if (start < 0) visit(other, [...path, name]);
-      else {
-        const circle = [...[...path, name].slice(start), other].join(' → ');
-        issues.push({
-          path: ['services', name, 'dependsOn', index],
-          message: `services depend on each other in a circle: ${circle}; remove one of these`,
-        });
-      }
-    }
-    done.add(name);
-  };
-  for (const name of Object.keys(stack.services)) visit(name, []);
+  const known = (name: string): readonly string[] => (Object.hasOwn(stack.services, name) ? (stack.services[name]?.dependsOn ?? []) : []);
+  walkDependencies(Object.keys(stack.services), known, (circle, index) => {
+    // That a service depends on itself is told where that stands.
+    if (circle.length <= 2 || issues.length >= circlesTold) return;
+    issues.push({
+      path: ['services', circle.at(-2) as string, 'dependsOn', index],
+      message: `services depend on each other in a circle: ${circle.join(' → ')}; remove one of these`,
+    });
+  });
   return issues;
 }
 

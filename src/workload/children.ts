@@ -1,4 +1,5 @@
 import { comparableDigests, digest, freezeSpec, nameProblem, thrownText } from '../resource/index.ts';
+import { walkDependencies } from './dependency-walk.ts';
 import { terminalError } from './errors.ts';
 import { childKey, childName, parentAnnotation, parentId, parentIdLabel, parentMark } from './identity.ts';
 import { ordersByDependency } from './in-order.ts';
@@ -81,22 +82,19 @@ function freezeBody(child: Desired): unknown {
 /** Levels of `dependsOn`; `undefined` when no child depends on another, so that the given order counts. Throws for a cycle. */
 function dependencyOrder(children: readonly Desired[]): Map<string, number> | undefined {
   if (!ordersByDependency(children)) return undefined;
-  const byName = new Map(children.map((child) => [childName(child), child]));
+  const byName = new Map(children.map((child) => [childName(child), child.dependsOn ?? []]));
+  const dependenciesOf = (name: string): readonly string[] => byName.get(name) ?? [];
   const levels = new Map<string, number>();
-  const visit = (name: string, path: readonly string[]): number => {
-    const known = levels.get(name);
-    if (known !== undefined) return known;
-    if (path.includes(name))
-      throw terminalError(
-        'DependencyCycle',
-        `children depend on each other in a circle: ${[...path.slice(path.indexOf(name)), name].join(' → ')}`,
-      );
-    const level = Math.max(-1, ...(byName.get(name)?.dependsOn ?? []).map((other) => visit(other, [...path, name]))) + 1;
+  for (const name of walkDependencies(byName.keys(), dependenciesOf, refuseCircle)) {
+    let level = 0;
+    for (const other of dependenciesOf(name)) level = Math.max(level, (levels.get(other) ?? 0) + 1);
     levels.set(name, level);
-    return level;
-  };
-  for (const name of byName.keys()) visit(name, []);
+  }
   return levels;
+}
+
+function refuseCircle(circle: readonly string[]): never {
+  throw terminalError('DependencyCycle', `children depend on each other in a circle: ${circle.join(' → ')}`);
 }
 
 const digests = new WeakMap<Desired, string>();

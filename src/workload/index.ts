@@ -3,6 +3,7 @@ export { areDesired, needsUpdate } from './children.ts';
 export { findCondition, removeCondition, setCondition } from './conditions.ts';
 export type { WorkloadCollection, WorkloadDefinition, WorkloadOptions, WorkloadRequest } from './define-workload.ts';
 export { defineWorkload, desiredChild, kindOfType, typeOfKind } from './define-workload.ts';
+export { walkDependencies } from './dependency-walk.ts';
 export type { Difference } from './differences.ts';
 export { differences } from './differences.ts';
 export * from './embedded/index.ts';

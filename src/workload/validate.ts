@@ -2,6 +2,7 @@ import type { AnyResourceDefinition } from '../resource/index.ts';
 import { invalid } from '../resource/index.ts';
 import { isTime } from './answers.ts';
 import type { WorkloadOptions } from './define-workload.ts';
+import { walkDependencies } from './dependency-walk.ts';
 
 /** Invalid unless the workload has a status type, children, dependencies and a collection that are not its own kind, and times that are some. */
 export function validateWorkload<Spec, Input>(options: WorkloadOptions<Spec, Input>): void {
@@ -34,17 +35,13 @@ export function checkDependencyCycles(
   const kinds = new Map(
     definitions.map(({ definition, dependencyKinds = [] }) => [definition.type, dependencyKinds.map(({ type }) => type)]),
   );
-  const done = new Set<string>();
-  const visit = (type: string, path: readonly string[]): void => {
-    if (done.has(type)) return;
-    if (path.includes(type)) {
-      const circle = [...path.slice(path.indexOf(type)), type].join(' → ');
-      throw invalid([{ path: 'dependencyKinds', message: `workloads depend on each other in a circle: ${circle}` }]);
-    }
-    for (const next of kinds.get(type) ?? []) visit(next, [...path, type]);
-    done.add(type);
-  };
-  for (const type of kinds.keys()) visit(type, []);
+  walkDependencies(
+    kinds.keys(),
+    (type) => kinds.get(type) ?? [],
+    (circle) => {
+      throw invalid([{ path: 'dependencyKinds', message: `workloads depend on each other in a circle: ${circle.join(' → ')}` }]);
+    },
+  );
 }
 
 export function invalidCondition(type: string, why: string): Error {
