@@ -62,14 +62,14 @@ export class KeyRecords {
     return record;
   }
 
-  /** `again`: it runs again by itself. */
-  end(key: string, again: boolean): void {
+  /** `again`: it runs again by itself. `hot`: it is slowed down, whether what wakes it next has come by now or not. */
+  end(key: string, { again, hot }: { readonly again: boolean; readonly hot: boolean }): void {
     const gone = this.#gone.has(key);
     if (!again) this.#gone.delete(key);
     const record = this.#records.get(key);
     if (record === undefined) return;
     record.running = false;
-    if (record.failures === 0 && (gone || record.blockedBecause === undefined) && !again) this.#records.delete(key);
+    if (record.failures === 0 && (gone || (record.blockedBecause === undefined && !hot)) && !again) this.#records.delete(key);
   }
 
   succeeded(record: KeyRecord, blockedBecause?: string): void {
@@ -118,7 +118,7 @@ export class KeyRecords {
       const { pointer, running, failures, lastError, failingSince, blockedBecause, blockedSince } = record;
       const nextRunInMs = dueInMs(key);
       // It was to run later, and did so, or is about to.
-      if (!running && failures === 0 && nextRunInMs === undefined && blockedBecause === undefined) continue;
+      if (!running && failures === 0 && nextRunInMs === undefined && blockedBecause === undefined && !isHot(key)) continue;
       keys.push({
         pointer,
         running,

@@ -206,8 +206,8 @@ export class QueueRunner implements Runner {
       spans.end(this.#failed(item, record, error, context.signal), error);
     }
     reconcileSeconds.observe((environment.elapsed() - start) / 1000, labels);
-    this.#records.end(key, this.#queue.dueInMs(key) !== undefined);
     const { becameHot, wakeNow } = this.#hotLoops.end(key, writes);
+    this.#records.end(key, { again: this.#queue.dueInMs(key) !== undefined, hot: this.#hotLoops.isHot(key) });
     if (becameHot) {
       this.#instruments.hotLoops.add(1, labels);
       log.log('warn', `${pointerText(record.pointer)} is written again and again without a change of its inputs; it is slowed down`, {});
