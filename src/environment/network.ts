@@ -4,6 +4,8 @@ export interface HttpProbe {
   readonly headers?: Readonly<Record<string, string>>;
   readonly limitMs: number;
   readonly signal?: AbortSignal;
+  /** Answers as soon as the status is known, with an empty body: it may be one that never ends. @default false */
+  readonly statusOnly?: boolean;
 }
 
 /** The little network that the library's own checks need. No redirects are followed. */

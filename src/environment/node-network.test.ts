@@ -16,6 +16,7 @@ beforeAll(async () => {
     if (request.url === '/silent') return;
     if (request.url === '/moved') response.writeHead(302, { location: '/' }).end();
     else if (request.url === '/endless') response.write('x'.repeat(200_000));
+    else if (request.url === '/stream') response.writeHead(200).write('one');
     else if (request.url === '/broken') response.writeHead(200, { 'content-length': '10' }).write('abc', () => response.destroy());
     else response.end(`${request.method} ${request.headers['x-name'] ?? ''}`);
   });
@@ -46,6 +47,11 @@ describe('an HTTP probe', () => {
 
   test('cuts a body that never ends', async () => {
     expect((await network.http({ url: `${url}/endless`, limitMs: 5000 })).body).toHaveLength(64 * 1024);
+  });
+
+  test('does not wait for a body that nobody wants', async () => {
+    for (const path of ['/stream', '/broken'])
+      expect(await network.http({ url: `${url}${path}`, limitMs: 5000, statusOnly: true })).toEqual({ status: 200, body: '' });
   });
 
   test('rejects when there is no whole answer', async () => {

@@ -15,7 +15,7 @@ const attempts = 20;
 /** The machine's network. */
 export function nodeNetwork(open: OpenCounter): NetworkPort {
   return {
-    http({ url, method = 'GET', headers = {}, limitMs, signal }) {
+    http({ url, method = 'GET', headers = {}, limitMs, signal, statusOnly = false }) {
       return bounded(open, limitMs, `no answer from ${url}`, signal, (done, fail) => {
         const request = url.startsWith('https:') ? httpsRequest : httpRequest;
         const outgoing = request(url, { method, headers, agent: false }, (response) => {
@@ -25,13 +25,14 @@ export function nodeNetwork(open: OpenCounter): NetworkPort {
             done({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).subarray(0, bodyLimit).toString('utf8') });
             outgoing.destroy();
           };
+          response.on('error', fail);
+          if (statusOnly) return finish();
           response.on('data', (chunk: Buffer) => {
             chunks.push(chunk);
             size += chunk.length;
             if (size >= bodyLimit) finish();
           });
           response.on('end', finish);
-          response.on('error', fail);
         });
         outgoing.on('error', fail);
         outgoing.end();

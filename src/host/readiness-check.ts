@@ -10,7 +10,7 @@ export async function checkOnce(environment: Environment, spec: ProcessSpec, sig
   const { http, tcp, command, limitMs = defaultLimitMs } = spec.ready ?? {};
   try {
     if (http !== undefined) {
-      const { status } = await environment.network.http({ url: http, limitMs, signal });
+      const { status } = await environment.network.http({ url: http, limitMs, signal, statusOnly: true });
       return status >= 200 && status < 400 ? undefined : `${http} answered ${status}`;
     }
     if (tcp !== undefined) {
