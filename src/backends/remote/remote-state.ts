@@ -42,7 +42,7 @@ import { Calls, defaultDeadlineMs } from './calls.ts';
 import { ControlClient } from './control-client.ts';
 import { readTeardown, teardownByUpdate } from './teardown.ts';
 import { withoutFirst } from './watch-options.ts';
-import { checkQueryForOthers, WatchSources } from './watch-sources.ts';
+import { checkQuery, WatchSources } from './watch-sources.ts';
 
 export interface RemoteStateOptions {
   /** `unix:/abs/path` or `host:port`. */
@@ -162,7 +162,7 @@ class RemoteCore implements RemoteState {
   async list<Spec>(kind: TypedKind<Spec>, options: ListOptions = {}): Promise<ResourceList<Spec>> {
     this.#refuse(options.signal);
     checkKind(kind);
-    checkQueryForOthers(options, this.control !== undefined);
+    checkQuery(options);
     const { namespace, type } = kind;
     const stream = this.#calls.stream(stateService.list, { namespace, type, options: queryToWire(options) }, options.span);
     const items: Resource<Spec>[] = [];

@@ -78,7 +78,7 @@ export class WatchSources {
   ): Promise<EventSource> {
     const { calls, capabilities, codec, environment, ours } = this.#options;
     checkWatchOptions(options);
-    checkQueryForOthers(options, ours);
+    checkQuery(options);
     // A bookmark at the start makes every watch of a kind resumable from its first moment.
     const known = options.bootstrapBookmark === true || options.startFromBookmark !== undefined || options.bootstrapContents === true;
     const ask = place === 'asked' && !known;
@@ -117,7 +117,7 @@ export class WatchSources {
   }
 }
 
-/** Servers of others check less of what they are asked; some end over it. */
-export function checkQueryForOthers(query: ResourceQuery, ours: boolean): void {
-  if (!ours) compileQuery(query);
+/** Throws Invalid. What has no form on the wire cannot be sent, and servers of others check less of what they are asked; some end over it. */
+export function checkQuery(query: ResourceQuery): void {
+  compileQuery(query);
 }
