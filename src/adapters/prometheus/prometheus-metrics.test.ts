@@ -24,6 +24,8 @@ test('what the state and the controllers count stands in the registry', async ()
   runtime.register({ name: 'counter', inputs: [{ ...kind, kind: 'primary' }], outputs: [], reconcile: async () => ran() });
   const running = runtime.run(stop.signal);
   await once;
+  const watched = 'steadystate_watched_resources{namespace="default",type="Things.example.dev",cached="no"} 1';
+  expect(await registry.metrics()).toContain(watched);
   stop.abort();
   await running;
   const text = await registry.metrics();
@@ -33,7 +35,8 @@ test('what the state and the controllers count stands in the registry', async ()
   expect(text).toContain('# TYPE steadystate_state_call_seconds histogram');
   expect(text).toContain('steadystate_state_call_seconds_count{call="create",type="Things.example.dev"} 1');
   expect(text).toContain('steadystate_controller_reconcile_seconds_count{controller="counter"} 1');
-  expect(text).toContain('steadystate_watched_resources{namespace="default",type="Things.example.dev",cached="no"} 1');
+  // What nobody watches any more is not counted any more.
+  expect(text).not.toContain(watched);
 });
 
 test('one name is one instrument, also beside another user of the registry', async () => {
