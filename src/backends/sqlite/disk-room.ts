@@ -19,6 +19,11 @@ const keptLogBytes = 16 * 1024 * 1024;
 const keptWhenFull = 256 * 1024;
 /** The write-ahead log is folded into the file at this size, pages. */
 const foldedAtPages = 2000;
+/** How far the log is looked at anew after so much more in it, bytes, as far as one can tell without a look. */
+const lookedAtBytes = 1024 * 1024;
+/** What a commit, and each write in it, puts into the log beside what is written: pages that change. */
+const bytesPerCommit = 32 * 1024;
+const bytesPerWrite = 8 * 1024;
 /** The largest number of pages that SQLite knows. */
 const anyPages = 4_294_967_294;
 
@@ -38,6 +43,8 @@ export class DiskRoom {
   #reserved: number;
   /** Pages of the file itself, as of the last fold. */
   #foldedPages: number;
+  /** What may have come into the log since it was looked at. */
+  #unseenBytes = 0;
   #full = false;
   readonly #least: number;
 
@@ -64,12 +71,25 @@ export class DiskRoom {
     if (this.#full) this.#tryToLeave();
   }
 
-  /** After a write is durable. */
-  afterCommit(): void {
-    const grown = (this.#pages() - this.#foldedPages) * pageBytes;
-    if (this.#full || grown > this.#reserved - forOneDestroy || this.#gauge.reached()) this.fold();
-    if (this.#full) this.#tryToLeave();
-    else if (this.#wanted() >= this.#reserved * 2) this.#take(this.#wanted());
+  /** After a commit of so many writes, with so many bytes, is durable. */
+  afterCommit(writes: number, bytes: number): void {
+    this.#unseenBytes += bytesPerCommit + writes * bytesPerWrite + 2 * bytes;
+    this.#lookAfter(this.#unseenBytes >= lookedAtBytes);
+  }
+
+  /** After anything else was written. */
+  afterChange(): void {
+    this.#lookAfter(true);
+  }
+
+  #lookAfter(atLog: boolean): void {
+    if (atLog) this.#unseenBytes = 0;
+    const pages = this.#pages();
+    const grown = (pages - this.#foldedPages) * pageBytes;
+    if (this.#full || grown > this.#reserved - forOneDestroy || (atLog && this.#gauge.reached())) this.fold();
+    if (this.#full) return this.#tryToLeave();
+    const wanted = wantedReserve(pages, this.#least);
+    if (wanted >= this.#reserved * 2) this.#take(wanted);
   }
 
   /** The disk is full: gives up the reserve, and lets the store grow no more. */
@@ -142,7 +162,7 @@ export class DiskRoom {
   }
 
   #wanted(): number {
-    return Math.min(largestReserve, Math.max(this.#least, (this.#pages() * pageBytes) >> 2));
+    return wantedReserve(this.#pages(), this.#least);
   }
 
   #pages(): number {
@@ -152,6 +172,10 @@ export class DiskRoom {
   #limit(pages: number, keptLog: number): void {
     this.#database.exec(`PRAGMA max_page_count = ${pages}; PRAGMA journal_size_limit = ${keptLog}`);
   }
+}
+
+function wantedReserve(pages: number, least: number): number {
+  return Math.min(largestReserve, Math.max(least, Math.floor((pages * pageBytes) / 4)));
 }
 
 function freeBytes(file: string): number {

@@ -42,6 +42,8 @@ export class StoreFile {
   #lastKind = 0;
   readonly #side: SideFile;
   readonly #room: DiskRoom;
+  /** The writes of the last commit, until it is noted. */
+  #committed: readonly WriteMessage[] = [];
   readonly #sql: Readonly<
     Record<'begin' | 'commit' | 'kind' | 'create' | 'update' | 'destroy' | 'createEvent' | 'changeEvent' | 'head' | 'forget', Statement>
   >;
@@ -112,7 +114,7 @@ export class StoreFile {
       },
       forget: (upTo) => this.#orTell(() => this.#transaction((head) => this.#forgetUpTo(head, upTo), { writeHead: true })),
       change: (work) => this.#orTell(work),
-      afterChange: () => this.#orTell(() => this.#room.afterCommit()),
+      afterChange: () => this.#orTell(() => this.#room.afterChange()),
       fold: () => this.#orTell(() => this.#room.fold()),
       makeRoom: () => this.#orTell(() => this.#room.enterFull()),
     };
@@ -178,6 +180,7 @@ export class StoreFile {
         this.#writeIntoFull(writes, at, error);
       }
     });
+    this.#committed = writes;
     for (const listen of this.#onCommit) listen(writes);
     return this.#head.floor;
   }
@@ -185,8 +188,11 @@ export class StoreFile {
   /** Notes what was committed, which only helps against a damaged log, and sees to the room; once the answer is on its way. */
   noteCommitted(): void {
     this.#side.mark(this.#head.revision);
+    const writes = this.#committed;
+    this.#committed = [];
     try {
-      this.#orTell(() => this.#room.afterCommit());
+      const bytes = writes.reduce((sum, { record }) => sum + (record?.length ?? 0), 0);
+      this.#orTell(() => this.#room.afterCommit(writes.length, bytes));
     } catch {
       // It was told.
     }
