@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { watchOptions } from '../../test/server/world.ts';
 import { memoryState } from '../backends/memory/index.ts';
 import { nodeEnvironment } from '../environment/index.ts';
 import type { Resource } from '../resource/index.ts';
@@ -18,16 +19,6 @@ import { parseListenAddress, serveState } from './index.ts';
 const kind = { namespace: 'default', type: 'Things.example.dev' };
 const codec = new ResourceCodec();
 const control = { version: '0', pid: 1, store: 'memory:' };
-const watchOptions: WireWatchOptions = {
-  bootstrapContents: false,
-  tailEvents: 0,
-  labelQuery: [],
-  aggregated: false,
-  bootstrapBookmark: false,
-  strict: false,
-  caughtUp: false,
-};
-
 let environment: ReturnType<typeof nodeEnvironment>;
 let directory: string;
 let state: CoreState & AsyncDisposable;

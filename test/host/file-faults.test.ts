@@ -18,15 +18,15 @@ import type { State } from '../../src/state/index.ts';
 import { wrapCore } from '../../src/state/index.ts';
 
 /** A disk that fails for as long as it is told to. */
-async function withFailingDisk(
-  work: (disk: {
-    readonly state: State;
-    readonly folder: string;
-    fail: ((method: string) => string | undefined) | undefined;
-    stop(): Promise<void>;
-    start(): Promise<void>;
-  }) => Promise<void>,
-): Promise<void> {
+interface Disk {
+  readonly state: State;
+  readonly folder: string;
+  fail: ((method: string) => string | undefined) | undefined;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+async function withFailingDisk(work: (disk: Disk) => Promise<void>): Promise<void> {
   const environment = nodeEnvironment();
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'faults-')));
   const store = memoryState({ environment });
@@ -67,6 +67,15 @@ async function withFailingDisk(
   expect(environment.open.counts()).toEqual({});
 }
 
+/** A file that is on disk as declared, and where its status is. */
+async function readyFile({ state, folder }: Disk) {
+  const path = join(folder, 'a.txt');
+  const pointer = fileStatusDefinition.pointer('a');
+  await state.create(fileDefinition.create({ id: 'a', spec: { path, within: folder, content: 'one' } }));
+  await state.watchFor(pointer, { condition: ({ spec }) => spec.ready });
+  return { path, pointer };
+}
+
 const failing =
   (code: string, ...methods: string[]) =>
   (method: string) =>
@@ -79,10 +88,7 @@ test.each([
 ])('%s is told, nothing half-written is left, and it is tried again', async (_name, code, method, message) => {
   await withFailingDisk(async (disk) => {
     const { state, folder } = disk;
-    const path = join(folder, 'a.txt');
-    const pointer = fileStatusDefinition.pointer('a');
-    await state.create(fileDefinition.create({ id: 'a', spec: { path, within: folder, content: 'one' } }));
-    await state.watchFor(pointer, { condition: ({ spec }) => spec.ready });
+    const { path, pointer } = await readyFile(disk);
     disk.fail = failing(code, method);
     await state.updateWithConflicts(fileDefinition.pointer('a'), (draft) => {
       draft.spec = { path, within: folder, content: 'two', mode: '0600' };
@@ -148,11 +154,8 @@ test('a file whose removal fails keeps its resource until it is gone', async () 
 
 test('a file that may not be read is replaced: its mode was changed on disk', async () => {
   await withFailingDisk(async (disk) => {
-    const { state, folder } = disk;
-    const path = join(folder, 'a.txt');
-    const pointer = fileStatusDefinition.pointer('a');
-    await state.create(fileDefinition.create({ id: 'a', spec: { path, within: folder, content: 'one' } }));
-    await state.watchFor(pointer, { condition: ({ spec }) => spec.ready });
+    const { state } = disk;
+    const { path, pointer } = await readyFile(disk);
     let refused = 0;
     disk.fail = (method) => (method === 'read' && (statSync(path).mode & 0o400) === 0 && ++refused > 0 ? 'EACCES' : undefined);
     chmodSync(path, 0);

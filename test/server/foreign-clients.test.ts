@@ -4,9 +4,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { makeResource, SteadystateError } from '../../src/resource/index.ts';
 import type { CoreState, StateEvent } from '../../src/state/index.ts';
 import { openStore } from '../../src/stores/index.ts';
-import type { ListRequest, ResourceAnswer, WatchResponse, WireLabelTerm, WireResource, WireWatchOptions } from '../../src/wire/index.ts';
+import type { ListRequest, ResourceAnswer, WatchResponse, WireLabelTerm, WireResource } from '../../src/wire/index.ts';
 import { grpcCodes, revisionKey, stateService } from '../../src/wire/index.ts';
-import { codec, kind, World } from './world.ts';
+import { codec, kind, World, watchOptions } from './world.ts';
 
 const none = new Uint8Array();
 let world: World;
@@ -61,16 +61,6 @@ async function listed(terms: readonly WireLabelTerm[]): Promise<Ended & { readon
   const ended = await stream<ResourceAnswer>('list', request, ({ resource }) => ids.push(resource?.metadata?.id ?? '') > 0);
   return { ...ended, ids };
 }
-
-const watchOptions: WireWatchOptions = {
-  bootstrapContents: false,
-  tailEvents: 0,
-  labelQuery: [],
-  aggregated: false,
-  bootstrapBookmark: false,
-  strict: false,
-  caughtUp: false,
-};
 
 const wire = (id: string, more: object = {}): WireResource => codec.toWire(makeResource({ metadata: { ...kind, id, ...more }, spec: {} }));
 const made = ({ resource }: { readonly resource?: WireResource | undefined }): WireResource => resource as WireResource;

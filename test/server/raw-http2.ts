@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { HeaderUnpacker } from '../../src/server/http2/hpack.ts';
 
-/** Frames by hand, for clients that keep to nothing. */
+/** Frames by hand, for clients that keep to nothing. The numbers are told anew, so that a wrong one of the server is seen. */
 export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 export const types = {
   data: 0,

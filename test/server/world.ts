@@ -15,6 +15,7 @@ import { serveState } from '../../src/server/index.ts';
 import type { CoreState } from '../../src/state/index.ts';
 import type { WireWatchOptions } from '../../src/wire/index.ts';
 import { ResourceCodec, stateService } from '../../src/wire/index.ts';
+import { frame, preface } from './raw-http2.ts';
 
 export type Transport = 'unix' | 'loopback';
 export const transports: readonly Transport[] = ['unix', 'loopback'];
@@ -22,11 +23,12 @@ export const transports: readonly Transport[] = ['unix', 'loopback'];
 export const kind = { namespace: 'default', type: 'Things.example.dev' };
 export const codec = new ResourceCodec();
 
-const watchOptions: WireWatchOptions = {
+/** What a watch asks for when it asks for nothing. */
+export const watchOptions: WireWatchOptions = {
   bootstrapContents: false,
   tailEvents: 0,
   labelQuery: [],
-  aggregated: true,
+  aggregated: false,
   bootstrapBookmark: false,
   strict: false,
   caughtUp: false,
@@ -35,7 +37,7 @@ const watchOptions: WireWatchOptions = {
 /** The bytes of requests. */
 export const getRequest = (id: string): Buffer => framed(stateService.get.requestSerialize({ ...kind, id }));
 export const watchRequest = (options: Partial<WireWatchOptions> = {}): Buffer =>
-  framed(stateService.watch.requestSerialize({ ...kind, apiVersion: 1, options: { ...watchOptions, ...options } }));
+  framed(stateService.watch.requestSerialize({ ...kind, apiVersion: 1, options: { ...watchOptions, aggregated: true, ...options } }));
 
 export function framed(message: Uint8Array, compressed = false): Buffer {
   const prefix = Buffer.alloc(5);
@@ -161,14 +163,6 @@ export function callRaw(
 
 /** The bytes of a whole connection with one call, for clients that are none. */
 export function callBytes(path: string, body: Buffer): Buffer {
-  const frame = (type: number, flags: number, stream: number, payload: Buffer): Buffer => {
-    const head = Buffer.alloc(9);
-    head.writeUIntBE(payload.length, 0, 3);
-    head[3] = type;
-    head[4] = flags;
-    head.writeUInt32BE(stream, 5);
-    return Buffer.concat([head, payload]);
-  };
   const literal = (name: readonly number[], value: string): Buffer =>
     Buffer.concat([Buffer.from([...name, value.length]), Buffer.from(value)]);
   const headers = Buffer.concat([
@@ -177,8 +171,7 @@ export function callBytes(path: string, body: Buffer): Buffer {
     literal([0x01], 'localhost'),
     literal([0x0f, 0x10], 'application/grpc'),
   ]);
-  const greeting = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-  return Buffer.concat([greeting, frame(4, 0, 0, Buffer.alloc(0)), frame(1, 4, 1, headers), frame(0, 1, 1, body)]);
+  return Buffer.concat([preface, frame(4, 0, 0), frame(1, 4, 1, headers), frame(0, 1, 1, body)]);
 }
 
 /** Fails when a client that does nothing wrong is not served. */

@@ -1,4 +1,3 @@
-import { addAbortListener } from 'node:events';
 import type { Pointer, Resource } from '../../resource/index.ts';
 import { findError, pointerText, SteadystateError } from '../../resource/index.ts';
 import { ambiguous, unavailable } from '../../state/index.ts';
@@ -6,6 +5,7 @@ import type { Collection, Entry, StagedWrite } from './collection.ts';
 import { Commit } from './commit.ts';
 import type { CommitRecord, Committer } from './committer.ts';
 import type { Kinds } from './kinds.ts';
+import { orAborted } from './or-aborted.ts';
 
 interface StagedRecord extends CommitRecord {
   readonly collection: Collection;
@@ -82,7 +82,8 @@ export class CommitQueue {
       if (failure === undefined) return value;
       throw batch.submitted ? about(failure, pointer) : refusal(failure, pointer);
     });
-    return signal === undefined ? done : orAmbiguous(done, pointer, signal);
+    // A write on its way is not called back: an abort only ends the waiting.
+    return orAborted(done, signal, ({ reason }) => ambiguous(pointer, 'the caller stopped waiting', reason));
   }
 
   /** One batch after another: while one syncs, the next is staged. */
@@ -171,13 +172,5 @@ export function refusal(failure: SteadystateError, pointer: Pointer | undefined)
   return new SteadystateError('Unavailable', pointer === undefined ? text : `${pointerText(pointer)}: ${text}`, {
     ...(pointer && { pointer }),
     cause: failure.cause,
-  });
-}
-
-/** A write on its way is not called back: an abort only ends the waiting. */
-function orAmbiguous<Value>(done: Promise<Value>, pointer: Pointer, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const abort = addAbortListener(signal, () => reject(ambiguous(pointer, 'the caller stopped waiting', signal.reason)));
-    done.then(resolve, reject).finally(() => abort[Symbol.dispose]());
   });
 }

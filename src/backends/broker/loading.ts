@@ -1,5 +1,5 @@
-import { addAbortListener } from 'node:events';
 import type { Pointer, Resource } from '../../resource/index.ts';
+import { orAborted } from './or-aborted.ts';
 
 /** Finds a resource that was not put in yet; `undefined`: there may be none, which only the whole can tell. */
 export type EarlyFind = (pointer: Pointer) => Promise<Resource | undefined>;
@@ -24,13 +24,4 @@ export class Loading {
   wait(signal: AbortSignal | undefined): Promise<void> {
     return orAborted(this.over, signal);
   }
-}
-
-/** A promise, or the reason of a signal that aborts first. */
-export function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
-  if (signal === undefined) return promise;
-  return new Promise((resolve, reject) => {
-    const abort = addAbortListener(signal, () => reject(signal.reason));
-    promise.then(resolve, reject).finally(() => abort[Symbol.dispose]());
-  });
 }
